@@ -1,0 +1,1 @@
+"""The language of ingestion: pure Python, no Django, no clock, no input or output."""

@@ -1,0 +1,15 @@
+"""Handing work to a worker. A task that is lost is found again in the database, never trusted to the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class QueueUnavailable(Exception):
+    """The broker did not take the task; the sweeper will offer it again."""
+
+
+class TaskQueue(Protocol):
+    def enqueue(self, task: str, arguments: Sequence[str], queue: str, priority: int = 5) -> None:
+        """Offer the task once. Arguments are identifiers only. Raises `QueueUnavailable`."""
