@@ -1,0 +1,58 @@
+"""The rows of ingestion: people and access, corpora, documents and their builds, events, jobs, the audit chain."""
+
+from ingestion.models.access import AccessAssignment, AccessClass, AccessLevel
+from ingestion.models.audit import AuditEntry, AuditPayload
+from ingestion.models.corpus import Corpus
+from ingestion.models.document import Blob, Build, BuildAccessCount, BuildLiveness, Document, DocumentVersion
+from ingestion.models.event import DeadLetter, InboxEvent, OutboxEvent, Source
+from ingestion.models.job import Job, StageRun
+from ingestion.models.page import (
+    Block,
+    EmbeddingSpace,
+    MultiVector,
+    Page,
+    PageText,
+    Passage,
+    PassageVector,
+    PooledVector,
+    Posting,
+    SchemaFact,
+)
+from ingestion.models.people import Membership, Organisation, Principal, Role, RoleAssignment, User
+
+__all__ = [
+    "AccessAssignment",
+    "AccessClass",
+    "AccessLevel",
+    "AuditEntry",
+    "AuditPayload",
+    "Blob",
+    "Block",
+    "Build",
+    "BuildAccessCount",
+    "BuildLiveness",
+    "Corpus",
+    "DeadLetter",
+    "Document",
+    "DocumentVersion",
+    "EmbeddingSpace",
+    "InboxEvent",
+    "Job",
+    "Membership",
+    "MultiVector",
+    "Organisation",
+    "OutboxEvent",
+    "Page",
+    "PageText",
+    "Passage",
+    "PassageVector",
+    "PooledVector",
+    "Posting",
+    "Principal",
+    "Role",
+    "RoleAssignment",
+    "SchemaFact",
+    "Source",
+    "StageRun",
+    "User",
+]
