@@ -1,0 +1,18 @@
+"""Addresses of the site."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver, path
+from django.views.decorators.http import require_safe
+
+
+@require_safe
+def alive(_request: HttpRequest) -> HttpResponse:
+    """Says that the web process answers; says nothing about anything else."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("alive/", alive, name="alive"),
+]
