@@ -19,6 +19,8 @@ from docmemo_site.settings import env
 
 UP_SECONDS = 180.0
 DOWN_SECONDS = 90.0
+# A program that ended this often during one start is broken, not slow.
+HOPELESS_DEATHS = 3
 Say = Callable[[str], None]
 
 
@@ -122,18 +124,22 @@ def _wait_for_supervisor(home: Home, seconds: float, say: Say) -> Report:
     """Wait until the supervisor says that all runs; raises StartFailed with its reason otherwise."""
     shown = ""
     deadline = time.monotonic() + seconds
-    began = time.monotonic()
     while time.monotonic() < deadline:
         now = status(home)
         if now.state == "up":
             return now
+        if now.state == "failed" or not is_held(home.supervisor_lock):
+            # It stops what it had started; the next attempt must not meet it.
+            process.wait_until(lambda: not is_held(home.supervisor_lock), seconds=60)
+            reason = str(_said(home).get("reason", "")) or process.last_lines(home.log_file("supervisor"))
+            raise StartFailed(f"The start failed: {reason}")
+        for row in now.processes:
+            if int(row.get("deaths", 0)) >= HOPELESS_DEATHS:
+                log = home.log_file(str(row["name"]))
+                raise StartFailed(f"{row['name']} does not stay up:\n{process.last_lines(log)}")
         if now.reason and now.reason != shown:
             shown = now.reason
             say(shown)
-        gone = not is_held(home.supervisor_lock) and time.monotonic() - began > 5
-        if now.state == "failed" or gone:
-            reason = str(_said(home).get("reason", "")) or process.last_lines(home.log_file("supervisor"))
-            raise StartFailed(f"The supervisor gave up: {reason}")
         time.sleep(0.1)
     raise StartFailed(f"Not everything was ready after {seconds:.0f} seconds. Last: {shown or 'no word'}")
 

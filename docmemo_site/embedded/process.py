@@ -143,20 +143,13 @@ def wait_until(ready: Callable[[], bool], *, seconds: float, pause: float = 0.05
     return True
 
 
-def stop(
-    target: ProcessRecord, *, steps: Sequence[tuple[signal.Signals, float]], whole_session: bool = False
-) -> bool:
-    """Send each signal of `steps` and wait its seconds; True when the process has ended.
-
-    With `whole_session`, what is left of the process's own group is killed at the end as well.
-    """
+def stop(target: ProcessRecord, *, steps: Sequence[tuple[signal.Signals, float]]) -> bool:
+    """Send each signal of `steps` and wait its seconds; True when the process has ended."""
     for number, seconds in steps:
         if not target.alive():
             break
         _send(target.pid, number)
         wait_until(lambda: not target.alive(), seconds=seconds)
-    if whole_session:
-        _send_group(target.pid, signal.SIGKILL)
     return not target.alive()
 
 
@@ -172,6 +165,19 @@ def _send_group(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         return
+
+
+def kill_session(leader: int) -> None:
+    """Kill what is left of the group of a process that was started by `spawn`."""
+    _send_group(leader, signal.SIGKILL)
+
+
+def parent(pid: int) -> int | None:
+    """The parent of a process, on Linux; None elsewhere or where the process has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, IndexError):
+        return None
 
 
 def marked(home: Home) -> list[ProcessRecord]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from docmemo_site.embedded import kafka, postgres, process, valkey
+from docmemo_site.embedded.errors import StartFailed
 from docmemo_site.embedded.home import Home
 from docmemo_site.embedded.state import Services, is_free, load_or_create, move_port
 
@@ -21,10 +22,11 @@ def running(home: Home, services: Services, name: str) -> process.ProcessRecord 
     return kafka.running(home)
 
 
-def start(home: Home, wanted: Collection[str] = NAMES) -> Services:
+def start(home: Home, wanted: Collection[str] = NAMES, *, move: bool = True) -> Services:
     """Start those of `wanted` that do not run; returns the addresses, which may have moved.
 
-    A port that a stranger holds is given up for a new one before the service starts.
+    A port that a stranger holds is given up for a new one before the service starts, unless `move` is
+    False; the start then fails.
     """
     services = load_or_create(home)
     home.prepare()
@@ -32,6 +34,8 @@ def start(home: Home, wanted: Collection[str] = NAMES) -> Services:
         if name not in wanted:
             continue
         if running(home, services, name) is None and not is_free(services.port(name)):
+            if not move:
+                raise StartFailed(f"Port {services.port(name)} of {name} is taken by another program.")
             services = move_port(home, name)
         if name == postgres.NAME:
             postgres.start(home, services)
