@@ -1,0 +1,73 @@
+"""Blobs as files below one folder; writes are atomic and synced."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from ingestion.seams.blobs import BlobMissing
+
+
+class FilesystemBlobs:
+    """Keys become paths below `root`; a key that would leave it is refused with `ValueError`."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root).resolve()
+
+    def _path(self, key: str) -> Path:
+        path = (self.root / key).resolve()
+        if not key or key.startswith("/") or not path.is_relative_to(self.root) or path == self.root:
+            raise ValueError("the key leaves the blob store")
+        return path
+
+    def put(self, key: str, source: Path | bytes) -> int:
+        path = self._path(key)
+        if path.exists():
+            return path.stat().st_size
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                if isinstance(source, bytes):
+                    file.write(source)
+                else:
+                    with source.open("rb") as origin:
+                        shutil.copyfileobj(origin, file, 1 << 20)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return path.stat().st_size
+
+    def open(self, key: str) -> BinaryIO:
+        try:
+            return self._path(key).open("rb")
+        except FileNotFoundError:
+            raise BlobMissing(key) from None
+
+    @contextmanager
+    def local_path(self, key: str) -> Iterator[Path]:
+        path = self._path(key)
+        if not path.is_file():
+            raise BlobMissing(key)
+        yield path
+
+    def exists(self, key: str) -> bool:
+        return self._path(key).is_file()
+
+    def delete(self, key: str) -> None:
+        self._path(key).unlink(missing_ok=True)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        for path in self.root.rglob("*"):
+            if path.is_file() and not path.name.startswith(".new-"):
+                key = path.relative_to(self.root).as_posix()
+                if key.startswith(prefix):
+                    yield key

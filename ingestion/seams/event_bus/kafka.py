@@ -1,0 +1,141 @@
+"""The event bus over the Kafka protocol, with kafka-python: for Apache Kafka and for the embedded broker alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from ingestion.seams.event_bus import BusUnavailable, Message
+
+MAX_MESSAGE_BYTES = 2_000_000
+
+
+class KafkaBus:
+    """`security` holds kafka-python's SASL and TLS settings as they are."""
+
+    def __init__(self, bootstrap_servers: Sequence[str], security: Mapping[str, Any] | None = None, seconds: float = 20.0) -> None:
+        self.client: dict[str, Any] = {"bootstrap_servers": list(bootstrap_servers), **(security or {})}
+        self.seconds = seconds
+
+    def ensure_topics(self, topics: Mapping[str, int]) -> None:
+        try:
+            admin = KafkaAdminClient(**self.client, request_timeout_ms=int(self.seconds * 1000))
+        except KafkaError as error:
+            raise BusUnavailable(str(error)) from error
+        try:
+            missing = sorted(set(topics) - set(admin.list_topics()))
+            for name in missing:
+                try:
+                    admin.create_topics([NewTopic(name, num_partitions=topics[name], replication_factor=-1)])
+                except TopicAlreadyExistsError:
+                    continue
+        except KafkaError as error:
+            raise BusUnavailable(str(error)) from error
+        finally:
+            admin.close()
+
+    def publisher(self) -> KafkaPublisher:
+        return KafkaPublisher(self.client, self.seconds)
+
+    def subscribe(self, group: str, topics: Sequence[str]) -> KafkaSubscription:
+        return KafkaSubscription(self.client, group, topics)
+
+    def read_all(self, topic: str) -> Iterator[Message]:
+        try:
+            consumer = KafkaConsumer(**self.client, enable_auto_commit=False, consumer_timeout_ms=1000)
+        except KafkaError as error:
+            raise BusUnavailable(str(error)) from error
+        try:
+            parts = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+            if not parts:
+                return
+            consumer.assign(parts)
+            consumer.seek_to_beginning(*parts)
+            ends = consumer.end_offsets(parts)
+            while any(consumer.position(part) < ends[part] for part in parts):
+                for records in consumer.poll(timeout_ms=1000).values():
+                    yield from (_message(record) for record in records)
+        finally:
+            consumer.close()
+
+
+class KafkaPublisher:
+    def __init__(self, client: Mapping[str, Any], seconds: float) -> None:
+        self.seconds = seconds
+        try:
+            self.producer = KafkaProducer(
+                **client,
+                acks="all",
+                enable_idempotence=True,
+                compression_type="gzip",
+                max_request_size=MAX_MESSAGE_BYTES,
+                max_block_ms=int(seconds * 1000),
+                delivery_timeout_ms=int(seconds * 1000),
+                request_timeout_ms=int(seconds * 500),
+            )
+        except KafkaError as error:
+            raise BusUnavailable(str(error)) from error
+
+    def publish(self, messages: Sequence[Message]) -> None:
+        try:
+            sent = [
+                self.producer.send(m.topic, key=m.key, value=m.value, headers=list(m.headers.items())) for m in messages
+            ]
+            self.producer.flush(timeout=self.seconds)
+            for future in sent:
+                future.get(timeout=self.seconds)
+        except KafkaError as error:
+            raise BusUnavailable(str(error)) from error
+
+    def close(self) -> None:
+        self.producer.close(timeout=5)
+
+
+class KafkaSubscription:
+    def __init__(self, client: Mapping[str, Any], group: str, topics: Sequence[str]) -> None:
+        try:
+            self.consumer = KafkaConsumer(
+                *topics,
+                **client,
+                group_id=group,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                session_timeout_ms=6000,
+                heartbeat_interval_ms=2000,
+                max_partition_fetch_bytes=4 * MAX_MESSAGE_BYTES,
+            )
+        except KafkaError as error:
+            raise BusUnavailable(str(error)) from error
+
+    def poll(self, seconds: float, limit: int) -> list[Message]:
+        try:
+            records = self.consumer.poll(timeout_ms=int(seconds * 1000), max_records=limit)
+        except KafkaError as error:
+            time.sleep(min(1.0, seconds))
+            raise BusUnavailable(str(error)) from error
+        return [_message(record) for batch in records.values() for record in batch]
+
+    def commit(self) -> None:
+        try:
+            self.consumer.commit()
+        except KafkaError as error:
+            raise BusUnavailable(str(error)) from error
+
+    def close(self) -> None:
+        self.consumer.close(autocommit=False)
+
+
+def _message(record: Any) -> Message:
+    return Message(
+        topic=record.topic,
+        key=record.key,
+        value=record.value or b"",
+        headers=dict(record.headers or ()),
+        partition=record.partition,
+        offset=record.offset,
+    )

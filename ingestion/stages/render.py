@@ -1,0 +1,53 @@
+"""render: a picture of each page of the window, kept in the blob store."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import tempfile
+from pathlib import Path
+from uuid import UUID
+
+from ingestion.domain.pages import RenderedPage
+from ingestion.models import Page, StageRun
+from ingestion.stages.contract import StageContext
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeptPicture:
+    page: RenderedPage
+    key: str
+    sha256: str
+
+
+def picture_key(organisation_id: UUID, build_id: UUID, number: int) -> str:
+    """Where a page's picture is kept."""
+    return f"{organisation_id}/pages/{build_id}/{number}.jpg"
+
+
+def run(context: StageContext) -> list[KeptPicture]:
+    """Draw the window; a page that cannot be drawn has no key and says why in its warnings."""
+    kept = []
+    with tempfile.TemporaryDirectory(prefix="docmemo-render-") as folder:
+        drawn = context.tools.renderer.render(
+            context.pdf, list(context.numbers), Path(folder), context.long_side, context.limits
+        )
+        for page in drawn:
+            if page.path is None:
+                kept.append(KeptPicture(page, "", ""))
+                continue
+            path = Path(page.path)
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            key = picture_key(context.organisation_id, context.build_id, page.number)
+            context.tools.blobs.put(key, path)
+            kept.append(KeptPicture(page, key, digest))
+    return kept
+
+
+def store(run_row: StageRun, result: list[KeptPicture]) -> None:
+    pages = {page.number: page for page in Page.objects.filter(build_id=run_row.job.build_id, number__in=[k.page.number for k in result])}
+    for kept in result:
+        page = pages[kept.page.number]
+        page.image_key, page.image_sha256, page.blank = kept.key, kept.sha256, kept.page.blank
+        page.warnings = list(kept.page.warnings)
+    Page.objects.bulk_update(pages.values(), ["image_key", "image_sha256", "blank", "warnings"])
