@@ -51,6 +51,8 @@ def _configuration(home: Home, services: Services) -> Path:
         "daemonize no",
         "protected-mode yes",
         "loglevel warning",
+        # The title would be written over the mark by which leftovers are found.
+        "set-proc-title no",
     )
     write_private(path, "\n".join(lines) + "\n")
     return path
