@@ -22,12 +22,22 @@ from ingestion.domain.events import (
     parse_event,
 )
 from ingestion.domain.lifecycle import InboxState
-from ingestion.models import Blob, Corpus, DeadLetter, Document, DocumentVersion, InboxEvent, OutboxEvent, Source
+from ingestion.models import (
+    Blob,
+    Corpus,
+    DeadLetter,
+    Document,
+    DocumentVersion,
+    InboxEvent,
+    OutboxEvent,
+    Source,
+)
 from ingestion.seams.event_bus import Message
 from ingestion.services.access import assignment_put, document_classes_apply, tags_named
 from ingestion.services.audit import audit_append
 from ingestion.services.documents import blob_store
 from ingestion.services.jobs import document_retire, job_start
+from ingestion.services.pipeline import pipeline_fingerprint
 
 WAIT_FOR_CORPUS = timedelta(minutes=10)
 
@@ -178,7 +188,9 @@ def _take_effect(event: InboxEvent, document: Document) -> str:
     if access is not None:
         _put_access(document, AccessData.model_validate(access))
     if blob is not None and event.type != EventType.ACCESS_CHANGED:
-        job_start(document=document, version=_version_for(event, document, blob))
+        job_start(
+            document=document, version=_version_for(event, document, blob), fingerprint=pipeline_fingerprint()
+        )
     return ""
 
 

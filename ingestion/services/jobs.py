@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -23,25 +24,24 @@ from ingestion.models import Build, BuildLiveness, Document, DocumentVersion, Jo
 from ingestion.seams import load
 from ingestion.seams.task_queue import QueueUnavailable
 from ingestion.services.audit import audit_append
-from ingestion.services.pipeline import pipeline_fingerprint, stage_named
 from ingestion.stages import PIPELINE, Stage
 
 logger = logging.getLogger(__name__)
 
 RUN_STAGE_TASK = "docmemo.run_stage"
 WINDOWS_IN_FLIGHT = 4  # of one job: a large document leaves room for small ones
-OFFER_AGAIN_AFTER = timedelta(seconds=30)
+OFFER_AGAIN_AFTER = timedelta(seconds=120)
+PRIORITIES = {stage.name: stage.priority for stage in PIPELINE}
 
 
 # --- starting and ending -----------------------------------------------------------------------------
 
 
-def job_start(*, document: Document, version: DocumentVersion) -> Job | None:
+def job_start(*, document: Document, version: DocumentVersion, fingerprint: str) -> Job | None:
     """A job for this version, or None where nothing is to do: same content and same fingerprint are live or under way.
 
     The caller holds the document's row lock. Open jobs of older versions are superseded.
     """
-    fingerprint = pipeline_fingerprint()
     build, made = Build.objects.get_or_create(
         version=version, fingerprint=fingerprint, defaults={"document": document, "state": BuildState.BUILDING.value}
     )
@@ -181,7 +181,7 @@ def runs_offer(job_id: UUID) -> int:
         if not due.filter(id=run.id).update(offered_at=now):
             continue
         try:
-            load("task_queue").enqueue(RUN_STAGE_TASK, [str(run.id)], run.queue, priority=stage_named(run.stage).priority)
+            load("task_queue").enqueue(RUN_STAGE_TASK, [str(run.id)], run.queue, priority=PRIORITIES[run.stage])
         except QueueUnavailable as error:
             logger.warning("the task queue did not take stage run %s: %s", run.id, error)
             break
@@ -230,7 +230,7 @@ def _held(run: StageRun) -> tuple[Job, StageRun] | None:
     return job, current
 
 
-def run_finish(run: StageRun, stage: Stage, result: object) -> bool:
+def run_finish(run: StageRun, keep: Callable[[StageRun, Any], None], result: object) -> bool:
     """Store what the stage found and make the next runs, in one transaction; False (and nothing written) when the lease was lost."""
     with transaction.atomic():
         held = _held(run)
@@ -239,7 +239,7 @@ def run_finish(run: StageRun, stage: Stage, result: object) -> bool:
         job, current = held
         if job.state != JobState.RUNNING:
             return False
-        stage.store(current, result)
+        keep(current, result)
         current.state, current.lease_until, current.finished_at = StageState.DONE.value, None, timezone.now()
         current.save()
         job.refresh_from_db()
@@ -259,9 +259,7 @@ def _advance(job: Job, done: StageRun) -> None:
     windows = job.build.inspection.get("windows", [])
     if following.by_window:
         _stage_runs_make(job, following, [(done.first_page, done.last_page)] if PIPELINE[position].by_window else windows)
-    elif not PIPELINE[position].by_window:
-        _stage_runs_make(job, following, [(0, 0)])
-    elif StageRun.objects.filter(job=job, stage=done.stage, state=StageState.DONE).count() == len(windows):
+    elif not PIPELINE[position].by_window or StageRun.objects.filter(job=job, stage=done.stage, state=StageState.DONE).count() == len(windows):
         _stage_runs_make(job, following, [(0, 0)])
 
 

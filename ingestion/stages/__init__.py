@@ -12,12 +12,12 @@ from ingestion.stages import describe, embed, inspect, publish, read, render
 from ingestion.stages.contract import Stage, StageContext, Tools
 
 PIPELINE: tuple[Stage, ...] = (
-    Stage("inspect", "cpu", False, inspect.run, inspect.store, priority=7),
-    Stage("render", "cpu", True, render.run, render.store),
-    Stage("read", "cpu", True, read.run, read.store),
-    Stage("embed", "embed", True, embed.run, embed.store),
-    Stage("describe", "describe", False, describe.run, describe.store, priority=6),
-    Stage("publish", "publish", False, publish.run, publish.store, priority=9),
+    Stage("inspect", "cpu", False, inspect.run, priority=7),
+    Stage("render", "cpu", True, render.run),
+    Stage("read", "cpu", True, read.run),
+    Stage("embed", "embed", True, embed.run),
+    Stage("describe", "describe", False, describe.run, priority=6),
+    Stage("publish", "publish", False, publish.run, priority=9),
 )
 
 __all__ = ["PIPELINE", "Stage", "StageContext", "Tools"]

@@ -1,8 +1,9 @@
-"""What a stage is: frozen context in, typed result out; storing is a second step under the lease.
+"""What a stage is: frozen context in, typed result out.
 
 `run` may look at the file, at rows of its own build and at the seams in its tools, and may put blobs under keys of its build (putting
-the same again is a no-op). It changes no row. `store` writes the rows of its window, replacing what an earlier attempt left, so that
-a stage that runs again changes nothing. Stages never read settings and never see another build.
+the same again is a no-op). It changes no row: what it found is kept by `ingestion.services.stage_results`, under the run's lease,
+replacing what an earlier attempt left, so that a stage that runs again changes nothing. Stages never read settings and never see
+another build.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from ingestion.models import StageRun
 from ingestion.seams.blobs import Blobs
 from ingestion.seams.page_embedder import PageEmbedder
 from ingestion.seams.parser import Parser
@@ -60,5 +60,4 @@ class Stage:
     queue: str
     by_window: bool
     run: Callable[[StageContext], Any]
-    store: Callable[[StageRun, Any], None]
     priority: int = 5

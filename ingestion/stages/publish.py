@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from django.utils import timezone
-
 from ingestion.domain.errors import failure
-from ingestion.domain.events import EVENTS_TOPIC, document_key
-from ingestion.domain.lifecycle import BuildState, JobState
 from ingestion.domain.pages import TextSource
-from ingestion.models import Build, BuildLiveness, Document, OutboxEvent, Page, PageText, StageRun
-from ingestion.services.access import build_classes_apply, counts_write
-from ingestion.services.audit import audit_append
+from ingestion.models import Build, Page, PageText
 from ingestion.stages.contract import StageContext
 
 
@@ -35,52 +29,3 @@ def run(context: StageContext) -> Checked:
         raise failure("no_content")
     warnings = [] if with_text else ["no_text_found"]
     return Checked(count, with_text, tuple(warnings))
-
-
-def store(run_row: StageRun, result: Checked) -> None:
-    """Move the pointer, unless a newer version is live or the document was deleted meanwhile: then the job is superseded."""
-    job = run_row.job
-    document = Document.objects.select_for_update().get(id=job.document_id)
-    build = Build.objects.select_for_update().get(id=job.build_id)
-    now = timezone.now()
-    newer = document.live_version is not None and document.live_version.number > job.version.number
-    if newer or document.deleted_at is not None:
-        build.state = BuildState.WITHDRAWN.value
-        build.save(update_fields=["state"])
-        job.state, job.reason_code = JobState.SUPERSEDED.value, "superseded"
-        job.reason = "A newer version is live, or the document was deleted."
-        job.finished_at = now
-        job.save()
-        return
-    build_classes_apply(build)
-    counts_write(build)
-    previous = document.live_build
-    if previous is not None:
-        Build.objects.filter(id=previous.id).update(state=BuildState.SUPERSEDED.value)
-        BuildLiveness.objects.filter(document=document, live_to__isnull=True).update(live_to=now)
-    build.state, build.published_at = BuildState.LIVE.value, now
-    build.warnings = [*build.warnings, *(w for w in result.warnings if w not in build.warnings)]
-    build.save()
-    document.live_version, document.live_build = job.version, build
-    document.save()
-    BuildLiveness.objects.create(document=document, build=build, live_from=now)
-    job.state, job.finished_at = JobState.PUBLISHED.value, now
-    job.save()
-    _announce(document, job, build, previous)
-
-
-def _announce(document: Document, job, build: Build, previous: Build | None) -> None:  # noqa: ANN001
-    key = document_key(document.corpus.slug, document.external_id)
-    body = {"document": str(document.id), "version": job.version.number, "build": str(build.id)}
-    OutboxEvent.objects.create(
-        topic=EVENTS_TOPIC, key=key, type="document.version.published", payload={"type": "document.version.published", **body}
-    )
-    if previous is not None:
-        OutboxEvent.objects.create(
-            topic=EVENTS_TOPIC, key=key, type="document.version.superseded",
-            payload={"type": "document.version.superseded", "document": str(document.id), "build": str(previous.id)},
-        )  # fmt: skip
-    audit_append(
-        organisation=job.organisation, act="document.version.published", subject=str(document.id), actor="pipeline",
-        body={**body, "content_sha256": job.version.content_sha256, "fingerprint": build.fingerprint, "pages": build.page_count},
-    )  # fmt: skip

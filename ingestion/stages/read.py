@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from ingestion.domain.pages import ReadPage
-from ingestion.models import Block, Page, PageText, StageRun
+from ingestion.models import Page
 from ingestion.stages.contract import StageContext
 
 
@@ -20,29 +20,6 @@ def run(context: StageContext) -> list[ReadPage]:
             for number, key in keys.values_list("number", "image_key")
         }
         return context.tools.parser.read(context.pdf, list(context.numbers), images, context.limits)
-
-
-def store(run_row: StageRun, result: list[ReadPage]) -> None:
-    pages = {p.number: p for p in Page.objects.filter(build_id=run_row.job.build_id, number__in=[r.number for r in result])}
-    PageText.objects.filter(page__in=pages.values()).delete()
-    Block.objects.filter(page__in=pages.values()).delete()
-    texts, blocks = [], []
-    for read in result:
-        page = pages[read.number]
-        page.text_source, page.words = read.source.value, len(read.words)
-        page.warnings = [*page.warnings, *(w for w in read.warnings if w not in page.warnings)]
-        rows = [[w.start, w.end, w.line, *(round(side, 5) for side in w.box)] for w in read.words]
-        texts.append(PageText(page=page, text=read.text, word_boxes=rows))
-        blocks.extend(
-            Block(
-                page=page, ordinal=ordinal, kind=block.kind.value, level=block.level, label=block.label[:64],
-                start=block.start, end=block.end, box=[round(side, 5) for side in block.box],
-            )  # fmt: skip
-            for ordinal, block in enumerate(read.blocks)
-        )
-    PageText.objects.bulk_create(texts)
-    Block.objects.bulk_create(blocks, batch_size=2000)
-    Page.objects.bulk_update(pages.values(), ["text_source", "words", "warnings"])
 
 
 def domain_blocks(page: Page) -> tuple:

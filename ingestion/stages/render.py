@@ -9,7 +9,6 @@ from pathlib import Path
 from uuid import UUID
 
 from ingestion.domain.pages import RenderedPage
-from ingestion.models import Page, StageRun
 from ingestion.stages.contract import StageContext
 
 
@@ -42,12 +41,3 @@ def run(context: StageContext) -> list[KeptPicture]:
             context.tools.blobs.put(key, path)
             kept.append(KeptPicture(page, key, digest))
     return kept
-
-
-def store(run_row: StageRun, result: list[KeptPicture]) -> None:
-    pages = {page.number: page for page in Page.objects.filter(build_id=run_row.job.build_id, number__in=[k.page.number for k in result])}
-    for kept in result:
-        page = pages[kept.page.number]
-        page.image_key, page.image_sha256, page.blank = kept.key, kept.sha256, kept.page.blank
-        page.warnings = list(kept.page.warnings)
-    Page.objects.bulk_update(pages.values(), ["image_key", "image_sha256", "blank", "warnings"])

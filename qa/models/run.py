@@ -14,7 +14,9 @@ class Question(Identified):
 
     organisation = models.ForeignKey(Organisation, on_delete=models.PROTECT, related_name="questions")
     asker = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="questions")
-    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="questions")
+    # as asked: a corpus that is absent and one that is forbidden take the same path
+    corpus_slug = models.CharField(max_length=100)
+    corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, null=True, blank=True, related_name="questions")
     document = models.ForeignKey(Document, on_delete=models.SET_NULL, null=True, blank=True, related_name="questions")
     text = models.TextField()
     asked_at = models.DateTimeField(auto_now_add=True)

@@ -1,0 +1,28 @@
+"""Tasks: an identifier in, a service called. All that matters is in the database, so a task may run twice or never."""
+
+from __future__ import annotations
+
+import os
+import socket
+from uuid import UUID
+
+from celery import shared_task
+from qa.services.questions import RUN_QUESTION_TASK, run_execute
+
+from ingestion.services.jobs import RUN_STAGE_TASK
+from ingestion.services.pipeline import stage_run_execute
+
+
+def worker_name() -> str:
+    """Who holds a lease, for people who look."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@shared_task(name=RUN_STAGE_TASK)
+def run_stage(stage_run: str) -> None:
+    stage_run_execute(UUID(stage_run), worker_name())
+
+
+@shared_task(name=RUN_QUESTION_TASK)
+def run_question(run: str) -> None:
+    run_execute(UUID(run))
