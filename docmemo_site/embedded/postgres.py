@@ -185,9 +185,7 @@ def _serves(pid: int, data: Path) -> bool:
             return Path(f"/proc/{pid}/cwd").resolve(strict=True) == data.resolve()
         except OSError:
             return False
-    shown = subprocess.run(
-        ["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
+    shown = subprocess.run(["ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return "postgres" in shown.stdout and str(data) in shown.stdout
 
 
@@ -224,8 +222,7 @@ def start(home: Home, services: Services) -> None:
 
     if not process.wait_until(ready, seconds=START_SECONDS, pause=0.1):
         raise StartFailed(
-            f"PostgreSQL was not ready after {START_SECONDS:.0f} seconds:\n"
-            f"{process.last_lines(home.log_file(NAME))}"
+            f"PostgreSQL was not ready after {START_SECONDS:.0f} seconds:\n{process.last_lines(home.log_file(NAME))}"
         )
     found = running(home)
     if found is not None:

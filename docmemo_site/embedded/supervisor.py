@@ -98,15 +98,11 @@ class Supervisor:
             found = [services.running(self.home, known, name) for name in services.NAMES]
             spared |= {one.pid for one in found if one is not None}
         # PostgreSQL has children of its own; they end with it and never without.
-        return frozenset(
-            spared | {one.pid for one in process.marked(self.home) if process.parent(one.pid) in spared}
-        )
+        return frozenset(spared | {one.pid for one in process.marked(self.home) if process.parent(one.pid) in spared})
 
     def _migrate(self) -> None:
         log = self.home.log_file("migrate")
-        child = process.spawn(
-            MIGRATE, log=log, env=self._environment(), cwd=env.REPOSITORY, dies_with_parent=True
-        )
+        child = process.spawn(MIGRATE, log=log, env=self._environment(), cwd=env.REPOSITORY, dies_with_parent=True)
         deadline = time.monotonic() + MIGRATE_SECONDS
         while child.poll() is None:
             if self.stopping.wait(0.05) or time.monotonic() > deadline:
@@ -143,9 +139,7 @@ class Supervisor:
         """Start a service again that has died. Its port stays, since the application knows it."""
         known = state.load_or_create(self.home)
         dead = [
-            name
-            for name in services.NAMES
-            if name in self.wanted and services.running(self.home, known, name) is None
+            name for name in services.NAMES if name in self.wanted and services.running(self.home, known, name) is None
         ]
         if not dead:
             return
@@ -169,9 +163,7 @@ class Supervisor:
             one.not_before = now + _pause(one.deaths)
             one.child, one.last_code = None, code
             process.forget_record(self.home, one.program.name)
-            self._say(
-                f"{one.program.name} ended with status {code}; next start in {_pause(one.deaths):.0f} s"
-            )
+            self._say(f"{one.program.name} ended with status {code}; next start in {_pause(one.deaths):.0f} s")
         if now < one.not_before:
             return
         one.child = process.spawn(

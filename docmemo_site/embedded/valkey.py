@@ -105,8 +105,7 @@ def start(home: Home, services: Services) -> None:
         process.store_record(home, NAME, child.pid)
     if not process.wait_until(lambda: answering(services) is not None, seconds=START_SECONDS):
         raise StartFailed(
-            f"Valkey was not ready after {START_SECONDS:.0f} seconds:\n"
-            f"{process.last_lines(home.log_file(NAME))}"
+            f"Valkey was not ready after {START_SECONDS:.0f} seconds:\n{process.last_lines(home.log_file(NAME))}"
         )
 
 

@@ -176,9 +176,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Base URL of a server with the OpenAI-compatible API, such as http://127.0.0.1:8001/v1.",
     ),
     Setting("DOCMEMO_LANGUAGE_MODEL_NAME", "text", "", "Name under which that server serves the model."),
-    Setting(
-        "DOCMEMO_LANGUAGE_MODEL_KEY", "text", "", "Key for that server, where it asks for one.", secret=True
-    ),
+    Setting("DOCMEMO_LANGUAGE_MODEL_KEY", "text", "", "Key for that server, where it asks for one.", secret=True),
     Setting(
         "DOCMEMO_ONNX_MODEL_DIR",
         "folder",
@@ -256,9 +254,7 @@ def is_set(name: str) -> bool:
 def unknown_names() -> list[str]:
     """Names in the environment that look like ours and are declared nowhere: spelling mistakes."""
     internal = {"DOCMEMO_SUPERVISED", "DOCMEMO_RESTARTED"}
-    return sorted(
-        n for n in os.environ if n.startswith("DOCMEMO_") and n not in BY_NAME and n not in internal
-    )
+    return sorted(n for n in os.environ if n.startswith("DOCMEMO_") and n not in BY_NAME and n not in internal)
 
 
 def embedded_services() -> frozenset[str]:
