@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from docmemo_site.embedded import process, services, state
@@ -21,6 +21,7 @@ UP_SECONDS = 180.0
 DOWN_SECONDS = 90.0
 # A program that ended this often during one start is broken, not slow.
 HOPELESS_DEATHS = 3
+SUPERVISOR = (sys.executable, "-m", "docmemo_site.embedded.supervisor")
 Say = Callable[[str], None]
 
 
@@ -79,7 +80,14 @@ def _said(home: Home) -> dict[str, object]:
         return {}
 
 
-def up(home: Home, *, services_only: bool = False, seconds: float = UP_SECONDS, say: Say = _silent) -> Report:
+def up(
+    home: Home,
+    *,
+    services_only: bool = False,
+    seconds: float = UP_SECONDS,
+    say: Say = _silent,
+    supervisor: Sequence[str] = SUPERVISOR,
+) -> Report:
     """Bring everything of the embedded default up, or only its services; raises EmbeddedError.
 
     Returns when all of it answers. Nothing that already runs is touched.
@@ -98,16 +106,16 @@ def up(home: Home, *, services_only: bool = False, seconds: float = UP_SECONDS, 
             known = services.start(home, wanted)
             return Report("services", processes=service_rows(home, known))
         if not is_held(home.supervisor_lock):
-            _start_supervisor(home, say)
+            _start_supervisor(home, supervisor, say)
         return _wait_for_supervisor(home, seconds, say)
 
 
-def _start_supervisor(home: Home, say: Say) -> None:
+def _start_supervisor(home: Home, argv: Sequence[str], say: Say) -> None:
     """Start the one process that watches over all others, detached from this one."""
     say("starting the supervisor")
     home.status_file.unlink(missing_ok=True)
     starter = process.spawn(
-        [sys.executable, "-m", "docmemo_site.embedded.supervisor", "--detach"],
+        [*argv, "--detach"],
         log=home.log_file("supervisor"),
         env=process.environment(home),
         cwd=env.REPOSITORY,

@@ -196,7 +196,7 @@ def marked(home: Home) -> list[ProcessRecord]:
     return found
 
 
-def stop_marked(home: Home, *, seconds: float = 5.0, spare: frozenset[int] = frozenset()) -> list[int]:
+def stop_marked(home: Home, *, seconds: float = 3.0, spare: frozenset[int] = frozenset()) -> list[int]:
     """End every leftover process of `home` but those in `spare`; returns the ids that were ended."""
     left = [one for one in marked(home) if one.pid not in spare]
     for one in left:

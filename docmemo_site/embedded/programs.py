@@ -10,11 +10,16 @@ from docmemo_site.settings.env import REPOSITORY
 
 @dataclass(frozen=True)
 class Program:
-    """One process to keep alive. `grace` is how many seconds it may take to stop by itself."""
+    """One process to keep alive.
+
+    `grace` is how many seconds it may take to stop by itself; once it has lived for `settles` seconds it
+    counts as started.
+    """
 
     name: str
     argv: tuple[str, ...]
     grace: float
+    settles: float = 3.0
 
 
 def _command(name: str) -> tuple[str, ...]:

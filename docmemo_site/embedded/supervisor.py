@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docmemo_site.embedded import process, services, state
@@ -24,12 +25,10 @@ from docmemo_site.embedded.programs import MIGRATE, PROGRAMS, Program
 from docmemo_site.settings import env
 
 MIGRATE_SECONDS = 600.0
-# A program that has lived this long counts as started.
-SETTLED_SECONDS = 3.0
 # One that lived this long before it died starts again without a pause.
 HEALTHY_SECONDS = 60.0
 LONGEST_PAUSE = 60.0
-TICK_SECONDS = 0.5
+TICK_SECONDS = 0.25
 LOG_CHECK_SECONDS = 30.0
 
 
@@ -48,17 +47,18 @@ class Watched:
     def state(self) -> str:
         if self.child is None:
             return "restarting" if self.deaths else "down"
-        return "running" if time.monotonic() - self.began >= SETTLED_SECONDS else "starting"
+        return "running" if time.monotonic() - self.began >= self.program.settles else "starting"
 
 
 class Supervisor:
     """Starts, watches and stops everything of one home."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, programs: Sequence[Program] = PROGRAMS, migrate: Sequence[str] = MIGRATE) -> None:
         self.home = home
+        self.migrate = migrate
         self.wanted = env.embedded_services()
         self.stopping = threading.Event()
-        self.watched = [Watched(program) for program in PROGRAMS]
+        self.watched = [Watched(program) for program in programs]
         self.state = "starting"
         self.reason = ""
         self.service_deaths = 0
@@ -91,18 +91,18 @@ class Supervisor:
         self._step("starting the application")
 
     def _service_processes(self) -> frozenset[int]:
-        """Processes that are no leftovers: the services that still run, with their children, and us."""
+        """Processes that are no leftovers: the services that still run, with their children."""
         known = state.load(self.home)
-        spared = {os.getpid(), os.getppid()}
-        if known is not None:
-            found = [services.running(self.home, known, name) for name in services.NAMES]
-            spared |= {one.pid for one in found if one is not None}
-        # PostgreSQL has children of its own; they end with it and never without.
-        return frozenset(spared | {one.pid for one in process.marked(self.home) if process.parent(one.pid) in spared})
+        if known is None:
+            return frozenset()
+        found = [services.running(self.home, known, name) for name in services.NAMES]
+        running = {one.pid for one in found if one is not None}
+        children = {one.pid for one in process.marked(self.home) if process.parent(one.pid) in running}
+        return frozenset(running | children)
 
     def _migrate(self) -> None:
         log = self.home.log_file("migrate")
-        child = process.spawn(MIGRATE, log=log, env=self._environment(), cwd=env.REPOSITORY, dies_with_parent=True)
+        child = process.spawn(self.migrate, log=log, env=self._environment(), cwd=env.REPOSITORY, dies_with_parent=True)
         deadline = time.monotonic() + MIGRATE_SECONDS
         while child.poll() is None:
             if self.stopping.wait(0.05) or time.monotonic() > deadline:
@@ -251,7 +251,7 @@ def _describe(one: Watched) -> str:
     return one.program.name
 
 
-def main() -> int:
+def main(programs: Sequence[Program] = PROGRAMS, migrate: Sequence[str] = MIGRATE) -> int:
     """Become the supervisor of the home that the environment names; 3 when it has one already."""
     parser = argparse.ArgumentParser(description="Watch over the embedded services and the application.")
     parser.add_argument("--detach", action="store_true", help="return at once and go on in the background")
@@ -266,7 +266,7 @@ def main() -> int:
         # The child goes on with the lock; whoever called waits for nothing and owns no child.
         os._exit(0)
     process.store_record(home, "supervisor", os.getpid())
-    return Supervisor(home).run()
+    return Supervisor(home, programs, migrate).run()
 
 
 if __name__ == "__main__":
