@@ -113,14 +113,14 @@ class Finding:
 
 
 def published_heads(organisation_id: UUID) -> dict[int, str]:
-    """Heads from the file, by position."""
+    """Heads from the file, by position; of two for one position the first counts, since a chain is never written twice."""
     path = _heads_file(organisation_id)
     heads: dict[int, str] = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
             try:
                 record = json.loads(line)
-                heads[int(record["position"])] = str(record["hash"])
+                heads.setdefault(int(record["position"]), str(record["hash"]))
             except (ValueError, KeyError, TypeError):
                 heads.setdefault(-1, "unreadable")
     return heads

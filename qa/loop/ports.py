@@ -23,6 +23,9 @@ class EvidenceDoor(Protocol):
     def candidates(self, page_ids: Sequence[UUID]) -> Sequence[PageCandidate]:
         """Schema facts of these pages, with the similarity of the last search; pages that are not visible are left out."""
 
+    def neighbours(self, page_id: UUID, radius: int) -> Sequence[UUID]:
+        """Visible pages of the same build at most `radius` physical pages away, nearest first, without the page itself."""
+
     def pages(self, page_ids: Sequence[UUID]) -> Sequence[PageView]:
         """Pages for reading, in the order asked; pages that are not visible (any more) are left out."""
 

@@ -1,0 +1,102 @@
+"""A pipeline of fakes: documents are plain text, work is done by hand, so each step can be looked at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from django.conf import LazySettings
+
+from ingestion.domain.events import DOCUMENTS_TOPIC
+from ingestion.models import Corpus, Document, Job, OutboxEvent
+from ingestion.seams import load
+from ingestion.seams.event_bus import Message
+from ingestion.seams.task_queue.memory import MemoryQueue
+from ingestion.services.corpora import corpus_create
+from ingestion.services.documents import document_submit
+from ingestion.services.events import event_apply, event_receive
+from ingestion.services.pipeline import pipeline_fingerprint, stage_run_execute
+from tests.people import Cast, make_cast
+
+FAKE_SEAMS = {
+    "renderer": {"BACKEND": "ingestion.seams.renderer.fake.TextRenderer"},
+    "parser": {"BACKEND": "ingestion.seams.parser.fake.TextParser"},
+    "page_embedder": {"BACKEND": "ingestion.seams.page_embedder.fake.HashedWordsEmbedder"},
+    "task_queue": {"BACKEND": "ingestion.seams.task_queue.memory.MemoryQueue"},
+}
+
+
+class Workbench:
+    """Hands documents in, carries the outbox to the inbox, and works off the task queue."""
+
+    def __init__(self, cast: Cast) -> None:
+        self.cast = cast
+        self.offset = 0
+
+    @property
+    def queue(self) -> MemoryQueue:
+        return load("task_queue")
+
+    def corpus(self, slug: str = "library", allow: tuple[str, ...] = ("staff",), deny: tuple[str, ...] = ()) -> Corpus:
+        found = Corpus.objects.filter(organisation=self.cast.organisation, slug=slug).first()
+        return found or corpus_create(
+            actor="test", organisation=self.cast.organisation, slug=slug, allow=allow, deny=deny
+        )
+
+    def submit(self, text: str | bytes, external_id: str = "a.pdf", **fields: object) -> UUID:
+        corpus = fields.pop("corpus", None) or self.corpus()
+        content = text.encode() if isinstance(text, str) else text
+        return document_submit(
+            organisation=self.cast.organisation, actor="test", corpus=corpus, external_id=external_id, content=content, **fields
+        )
+
+    def messages(self) -> list[Message]:
+        """What the outbox would publish to the topic of documents, and marks it as published."""
+        found = []
+        for row in OutboxEvent.objects.filter(topic=DOCUMENTS_TOPIC, published_at__isnull=True).order_by("id"):
+            self.offset += 1
+            found.append(Message(row.topic, row.key.encode(), json.dumps(row.payload).encode(), {}, 0, self.offset))
+            row.published_at = row.created_at
+            row.save()
+        return found
+
+    def deliver(self) -> None:
+        for message in self.messages():
+            inbox_id = event_receive(message)
+            if inbox_id:
+                event_apply(inbox_id)
+
+    def work(self, limit: int = 1000) -> int:
+        """Do every task that was offered; returns how many."""
+        done = 0
+        while (task := self.queue.take()) and done < limit:
+            stage_run_execute(UUID(task[1][0]), "test")
+            done += 1
+        return done
+
+    def publish(self, text: str | bytes, external_id: str = "a.pdf", **fields: object) -> Document:
+        """The whole way of one document."""
+        self.submit(text, external_id, **fields)
+        self.deliver()
+        self.work()
+        return Document.objects.get(external_id=external_id, corpus__organisation=self.cast.organisation)
+
+    def newest_job(self) -> Job:
+        return Job.objects.order_by("-created_at").first()
+
+
+@pytest.fixture
+def bench(committed_db: None, settings: LazySettings, tmp_path: Path) -> Workbench:
+    settings.SEAMS = {
+        **settings.SEAMS,
+        **FAKE_SEAMS,
+        "blobs": {"BACKEND": "ingestion.seams.blobs.filesystem.FilesystemBlobs", "OPTIONS": {"root": tmp_path / "blobs"}},
+    }
+    settings.PIPELINE = {**settings.PIPELINE, "AUDIT_HEADS_DIR": tmp_path / "heads", "PAGE_WINDOW": 2}
+    load.cache_clear()
+    pipeline_fingerprint.cache_clear()
+    yield Workbench(make_cast())
+    load.cache_clear()
+    pipeline_fingerprint.cache_clear()
