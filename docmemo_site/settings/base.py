@@ -183,7 +183,6 @@ AUTH_PASSWORD_VALIDATORS = [
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "docmemo_site" / "static"]
-STATIC_ROOT = DOCMEMO_HOME / "static"
 # Static files are served from where they lie in the code: there is no collecting step to forget.
 WHITENOISE_USE_FINDERS = True
 
