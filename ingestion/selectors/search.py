@@ -52,7 +52,7 @@ select h.page_id,
 
 DENSE_SQL = f"""
 with visible as ({VISIBLE_CLASSES_SQL})
-select v.page_id, max(-(v.vector <#> %(vector)s))
+select v.page_id, max(-(v.vector <#> %(vector)s::halfvec))
   from ingestion_passagevector v
  where v.space_id = %(space)s and v.build_id = any(%(builds)s) and v.access_class_id in (select id from visible)
  group by v.page_id
@@ -93,7 +93,7 @@ def evidence_search(
         }
         lexical = rows(BM25_SQL, {**base, "lexemes": lexemes_of(scope, wanted), "k1": K1, "b": B})
         space = EmbeddingSpace.objects.using(ALIAS).filter(fingerprint=embedder.space.fingerprint).first()
-        dense = rows(DENSE_SQL, {**base, "vector": HalfVector(vector), "space": space.id}) if space else []
+        dense = rows(DENSE_SQL, {**base, "vector": HalfVector(vector).to_text(), "space": space.id}) if space else []
         ids = None if whole else list({row[0] for row in (*lexical, *dense)})
         pages = rows(PAGES_SQL, {**base, "ids": ids})
         captions = _captions([row[0] for row in pages]) if named_captions(query) else {}

@@ -18,6 +18,7 @@ class Question(Identified):
     corpus_slug = models.CharField(max_length=100)
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, null=True, blank=True, related_name="questions")
     document = models.ForeignKey(Document, on_delete=models.SET_NULL, null=True, blank=True, related_name="questions")
+    document_asked = models.UUIDField(null=True, blank=True)  # as asked, whether there is such a document or not
     text = models.TextField()
     asked_at = models.DateTimeField(auto_now_add=True)
 
@@ -54,6 +55,7 @@ class Run(Identified):
     versions = models.JSONField(default=dict)
     cost = models.JSONField(default=dict)
     checks = models.JSONField(default=list)
+    offered_at = models.DateTimeField(null=True, blank=True)  # last handed to the task queue
     restarts = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)

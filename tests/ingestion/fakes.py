@@ -71,7 +71,7 @@ class Workbench:
     def work(self, limit: int = 1000) -> int:
         """Do every task that was offered; returns how many."""
         done = 0
-        while (task := self.queue.take()) and done < limit:
+        while done < limit and (task := self.queue.take()):
             stage_run_execute(UUID(task[1][0]), "test")
             done += 1
         return done
