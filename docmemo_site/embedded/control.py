@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from docmemo_site.embedded import process, services, state
 from docmemo_site.embedded.errors import StartFailed
 from docmemo_site.embedded.home import Home, is_held, locked
+from docmemo_site.embedded.programs import code_mark
 from docmemo_site.settings import env
 
 UP_SECONDS = 180.0
@@ -85,12 +86,14 @@ def up(
     *,
     services_only: bool = False,
     seconds: float = UP_SECONDS,
+    fresh: bool = False,
     say: Say = _silent,
     supervisor: Sequence[str] = SUPERVISOR,
 ) -> Report:
     """Bring everything of the embedded default up, or only its services; raises EmbeddedError.
 
-    Returns when all of it answers. Nothing that already runs is touched.
+    Returns when all of it answers. Nothing that already runs is touched, unless it failed to start or
+    with `fresh` runs another state of the code.
     """
     wanted = env.embedded_services()
     if not wanted:
@@ -99,6 +102,10 @@ def up(
     home.prepare()
     with locked(home.control_lock, seconds=seconds):
         now = status(home)
+        if is_held(home.supervisor_lock) and (_hopeless(now) or (fresh and _outdated(home))):
+            say("stopping processes that run old code or failed to start")
+            _stop_supervisor(home, DOWN_SECONDS)
+            now = status(home)
         if now.state == "up" or (services_only and now.state == "services"):
             return now
         if services_only and not is_held(home.supervisor_lock):
@@ -141,15 +148,32 @@ def _wait_for_supervisor(home: Home, seconds: float, say: Say) -> Report:
             process.wait_until(lambda: not is_held(home.supervisor_lock), seconds=60)
             reason = str(_said(home).get("reason", "")) or process.last_lines(home.log_file("supervisor"))
             raise StartFailed(f"The start failed: {reason}")
-        for row in now.processes:
-            if int(row.get("deaths", 0)) >= HOPELESS_DEATHS:
-                log = home.log_file(str(row["name"]))
-                raise StartFailed(f"{row['name']} does not stay up:\n{process.last_lines(log)}")
+        for name in _hopeless(now):
+            raise StartFailed(f"{name} does not stay up:\n{process.last_lines(home.log_file(name))}")
         if now.reason and now.reason != shown:
             shown = now.reason
             say(shown)
         time.sleep(0.1)
     raise StartFailed(f"Not everything was ready after {seconds:.0f} seconds. Last: {shown or 'no word'}")
+
+
+def _hopeless(now: Report) -> list[str]:
+    """Programs that died again and again during a start that has not ended."""
+    if now.state == "up":
+        return []
+    return [str(row["name"]) for row in now.processes if int(row.get("deaths", 0)) >= HOPELESS_DEATHS]
+
+
+def _outdated(home: Home) -> bool:
+    return _said(home).get("code") != code_mark()
+
+
+def _stop_supervisor(home: Home, seconds: float) -> None:
+    """End the supervisor, which ends everything else; kill it if it does not end by itself."""
+    supervisor = process.load_record(home, "supervisor")
+    if supervisor is not None and is_held(home.supervisor_lock):
+        process.stop(supervisor, steps=((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)))
+    process.forget_record(home, "supervisor")
 
 
 def down(home: Home, *, seconds: float = DOWN_SECONDS, say: Say = _silent) -> list[int]:
@@ -160,11 +184,9 @@ def down(home: Home, *, seconds: float = DOWN_SECONDS, say: Say = _silent) -> li
     if not home.run.exists():
         return []
     with locked(home.control_lock, seconds=seconds):
-        supervisor = process.load_record(home, "supervisor")
-        if supervisor is not None and is_held(home.supervisor_lock):
+        if is_held(home.supervisor_lock):
             say("stopping the supervisor and what it watches")
-            process.stop(supervisor, steps=((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)))
-        process.forget_record(home, "supervisor")
+        _stop_supervisor(home, seconds)
         if state.load(home) is not None:
             services.stop(home)
         return process.stop_marked(home, spare=frozenset({os.getpid(), os.getppid()}))
@@ -178,15 +200,18 @@ def remove(home: Home) -> None:
     shutil.rmtree(home.root, ignore_errors=True)
 
 
-def ensure_up(*, services_only: bool = False, seconds: float = UP_SECONDS, say: Say | None = None) -> Report:
+def ensure_up(
+    *, services_only: bool = False, seconds: float = UP_SECONDS, fresh: bool = False, say: Say | None = None
+) -> Report:
     """What a command calls before it needs the services: returns once they are there.
 
+    With `fresh`, processes that still run an older state of the code are started again.
     Returns at once where all runs already or services of the user's own are configured. Where a port
     had to move after this process read its settings, the process starts itself anew, once.
     """
     home = Home(env.home())
     before = state.load(home)
-    report = up(home, services_only=services_only, seconds=seconds, say=say or _to_stderr)
+    report = up(home, services_only=services_only, seconds=seconds, fresh=fresh, say=say or _to_stderr)
     if report.state != "external" and before is not None and state.load(home) != before:
         _start_anew()
     return report

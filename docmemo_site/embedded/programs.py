@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from dataclasses import dataclass
 
@@ -45,3 +46,13 @@ PROGRAMS: tuple[Program, ...] = (
     Program("quick", _worker("quick", "publish,answer", 1), 8.0),
     Program("relay", _command("run_relay"), 5.0),
 )
+
+
+def code_mark() -> str:
+    """Changes whenever a file of the program does; tells processes that run old code."""
+    digest = hashlib.sha256()
+    for top in ("docmemo_site", "ingestion", "qa", "workers"):
+        for path in sorted((REPOSITORY / top).rglob("*.py")):
+            about = path.stat()
+            digest.update(f"{path} {about.st_size} {about.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]

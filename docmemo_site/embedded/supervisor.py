@@ -21,7 +21,7 @@ from docmemo_site.embedded import process, services, state
 from docmemo_site.embedded.control import service_rows
 from docmemo_site.embedded.errors import EmbeddedError, StartFailed
 from docmemo_site.embedded.home import Home, try_hold, write_private
-from docmemo_site.embedded.programs import MIGRATE, PROGRAMS, Program
+from docmemo_site.embedded.programs import MIGRATE, PROGRAMS, Program, code_mark
 from docmemo_site.settings import env
 
 MIGRATE_SECONDS = 600.0
@@ -57,6 +57,7 @@ class Supervisor:
         self.home = home
         self.migrate = migrate
         self.wanted = env.embedded_services()
+        self.code = code_mark()
         self.stopping = threading.Event()
         self.watched = [Watched(program) for program in programs]
         self.state = "starting"
@@ -233,7 +234,13 @@ class Supervisor:
             for one in self.watched
         ]
         said = json.dumps(
-            {"state": self.state, "reason": self.reason, "supervisor": os.getpid(), "processes": rows},
+            {
+                "state": self.state,
+                "reason": self.reason,
+                "supervisor": os.getpid(),
+                "code": self.code,
+                "processes": rows,
+            },
             indent=1,
         )
         if said != self._written:

@@ -36,6 +36,7 @@ class Command(BaseCommand):
             report = ensure_up(
                 services_only=options["services_only"],
                 seconds=options["timeout"],
+                fresh=True,
                 say=self.stderr.write,
             )
         except EmbeddedError as error:
