@@ -80,10 +80,12 @@ def roles_of(user: User) -> frozenset[tuple[str, UUID | None]]:
 
 
 def is_admin(user: User) -> bool:
+    """An administrator of the organisation."""
     return (Role.ORGANISATION_ADMIN.value, None) in roles_of(user)
 
 
 def is_auditor(user: User) -> bool:
+    """An auditor of the organisation."""
     return (Role.AUDITOR.value, None) in roles_of(user)
 
 

@@ -42,6 +42,7 @@ def tools_load() -> Tools:
 
 
 def limits_load() -> Limits:
+    """What one call in a parsing process may use, from the settings."""
     p = settings.PIPELINE
     return Limits(memory_bytes=p["SANDBOX_MEMORY_BYTES"], seconds=p["STAGE_SECONDS"], max_pages=p["MAX_PAGES"])
 
@@ -65,6 +66,7 @@ def pipeline_fingerprint() -> str:
 
 
 def stage_named(name: str) -> Stage:
+    """The stage of this name."""
     return next(stage for stage in PIPELINE if stage.name == name)
 
 

@@ -28,6 +28,7 @@ select p.id, 'h', w.lexeme, p.build_id, p.access_class_id, greatest(1, coalesce(
 
 
 def description_keep(run_row: StageRun, result: Described) -> None:
+    """Type, language, schema facts and postings of the build."""
     build = Build.objects.get(id=run_row.job.build_id)
     build.language, build.document_type = result.language, result.document_type
     build.save(update_fields=["language", "document_type"])

@@ -65,6 +65,7 @@ def inspection_keep(run_row: StageRun, result: Inspected) -> None:
 
 
 def pictures_keep(run_row: StageRun, result: list[KeptPicture]) -> None:
+    """Where each page's picture is kept, and what drawing it showed."""
     pages = {page.number: page for page in Page.objects.filter(build_id=run_row.job.build_id, number__in=[k.page.number for k in result])}
     for kept in result:
         page = pages[kept.page.number]
@@ -74,6 +75,7 @@ def pictures_keep(run_row: StageRun, result: list[KeptPicture]) -> None:
 
 
 def texts_keep(run_row: StageRun, result: list[ReadPage]) -> None:
+    """The canonical text, the places of its words, and the blocks of each page."""
     pages = {p.number: p for p in Page.objects.filter(build_id=run_row.job.build_id, number__in=[r.number for r in result])}
     PageText.objects.filter(page__in=pages.values()).delete()
     Block.objects.filter(page__in=pages.values()).delete()
@@ -97,6 +99,7 @@ def texts_keep(run_row: StageRun, result: list[ReadPage]) -> None:
 
 
 def vectors_keep(run_row: StageRun, result: Embedded) -> None:
+    """Passages and their vectors, in the space that the embedder names."""
     space, _ = EmbeddingSpace.objects.get_or_create(
         name=result.space.name, fingerprint=result.space.fingerprint, defaults={"dimensions": result.space.dimensions}
     )
