@@ -1,0 +1,73 @@
+"""`manage.py ask`: ask as a person, and see the answer with its citations, or why there is none."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import BaseCommand, CommandError
+
+from docmemo_site.terminal import person_named, print_json, services_ready
+from ingestion.selectors.evidence import readable_documents
+from ingestion.selectors.visibility import asker_for
+from qa.gate.reasons import sentence_for
+from qa.selectors.outcome import run_outcome
+from qa.services.answering import run_execute
+from qa.services.questions import QuestionRefused, question_ask
+
+
+class Command(BaseCommand):
+    help = "Ask a question as a person; prints the answer with its citations, or why there is none. Exit 0 for every honest end."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("question", metavar="QUESTION")
+        parser.add_argument("--as", required=True, dest="user", metavar="USER", help="whose rights count")
+        parser.add_argument("--corpus", required=True, metavar="SLUG")
+        parser.add_argument("--document", metavar="ID", help="only this document: its id or its external id")
+        parser.add_argument("--seed", type=int, help="of the run's draws, to repeat a run")
+        parser.add_argument("--json", action="store_true", help="print one JSON value to standard output")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        services_ready(self.stderr.write)
+        user = person_named(options["user"])
+        document = _document(options["document"], user, options["corpus"]) if options["document"] else None
+        try:
+            run = question_ask(
+                user=user, corpus_slug=options["corpus"], text=options["question"], document_id=document, seed=options["seed"]
+            )
+        except QuestionRefused as error:
+            raise CommandError(str(error), returncode=2) from error
+        run_execute(run.id)
+        run.refresh_from_db()
+        outcome = run_outcome(run)
+        if options["json"]:
+            print_json(self.stdout, outcome)
+        else:
+            self.stdout.write(outcome_text(outcome))
+        if run.state != "done":
+            raise CommandError(f"The run ended as {run.state}: {run.reason}")
+
+
+def _document(text: str, user: Any, corpus: str) -> UUID:
+    """The document's id; one that is not readable for the person is asked for all the same and gives the same end as an absent one."""
+    try:
+        return UUID(text)
+    except ValueError:
+        documents = readable_documents(asker_for(user), corpus)
+        return next((found for found, _, external_id in documents if external_id == text), UUID(int=0))
+
+
+def outcome_text(outcome: dict[str, Any]) -> str:
+    """The outcome for a person at a terminal."""
+    if outcome["verdict"] != "answered":
+        return f"{outcome['verdict'].replace('_', ' ')}: {sentence_for(outcome['reason'])}\n(run {outcome['run']})"
+    lines = []
+    for number, claim in enumerate(outcome["claims"], start=1):
+        lines.append(f"{number}. {claim['text']}")
+        for citation in claim["citations"]:
+            label = f' (printed "{citation["label"]}")' if citation["label"] not in ("", str(citation["page"])) else ""
+            quote = " ".join(citation["quote"].split())
+            lines.append(f'     {citation["title"]}, version {citation["version"]}, page {citation["page"]}{label}: "{quote}"')
+    lines.append(f"({outcome['rounds']} rounds, run {outcome['run']})")
+    return "\n".join(lines)
