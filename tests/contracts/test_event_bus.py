@@ -1,0 +1,130 @@
+"""The contract of the event bus, on the embedded broker and, where KAFKA_HOME points to one, on Apache Kafka."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docmemo_site.settings import env
+from ingestion.seams.event_bus import BusUnavailable, EventBus, Message
+from ingestion.seams.event_bus.kafka import KafkaBus
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One KRaft node of the distribution at KAFKA_HOME."""
+    home = env.folder("KAFKA_HOME")
+    if home is None or not (home / "bin" / "kafka-server-start.sh").exists():
+        pytest.skip("KAFKA_HOME points to no Apache Kafka")
+    folder = tmp_path_factory.mktemp("kafka")
+    port, controller = _free_port(), _free_port()
+    lines = []
+    for line in (home / "config" / "server.properties").read_text().splitlines():
+        name = line.split("=")[0]
+        if name not in ("log.dirs", "listeners", "advertised.listeners", "controller.quorum.bootstrap.servers"):
+            lines.append(line)
+    lines += [
+        f"log.dirs={folder}/data",
+        f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        f"advertised.listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        f"controller.quorum.bootstrap.servers=127.0.0.1:{controller}",
+    ]
+    configuration = folder / "server.properties"
+    configuration.write_text("\n".join(lines))
+    run_as = {"cwd": folder, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    name = subprocess.run([home / "bin" / "kafka-storage.sh", "random-uuid"], capture_output=True, text=True, check=True, cwd=folder)
+    subprocess.run(
+        [home / "bin" / "kafka-storage.sh", "format", "-t", name.stdout.split()[-1], "-c", configuration, "--standalone"],
+        check=True, **run_as,
+    )  # fmt: skip
+    broker = subprocess.Popen([home / "bin" / "kafka-server-start.sh", configuration], **run_as)
+    try:
+        for _ in range(120):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.5)
+        else:
+            pytest.fail("Apache Kafka did not open its port within a minute")
+        yield f"127.0.0.1:{port}"
+    finally:
+        broker.terminate()
+        broker.wait(timeout=30)
+
+
+@pytest.fixture(params=["embedded", "apache"])
+def bus(request: pytest.FixtureRequest) -> EventBus:
+    address = request.getfixturevalue("kafka_broker" if request.param == "embedded" else "apache_kafka")
+    return KafkaBus([address])
+
+
+@pytest.fixture
+def topic(bus: EventBus) -> str:
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    bus.ensure_topics({name: 3})
+    bus.ensure_topics({name: 3})  # again: a no-op
+    return name
+
+
+def _drain(subscription, count: int, seconds: float = 30.0) -> list[Message]:
+    found: list[Message] = []
+    deadline = time.monotonic() + seconds
+    while len(found) < count and time.monotonic() < deadline:
+        found += subscription.poll(seconds=0.5, limit=100)
+    return found
+
+
+def test_messages_of_a_key_arrive_in_order(bus: EventBus, topic: str) -> None:
+    publisher = bus.publisher()
+    publisher.publish([Message(topic, b"key-%d" % (n % 3), b"%d" % n, {"h": b"v"}) for n in range(30)])
+    publisher.close()
+    subscription = bus.subscribe(f"g-{topic}", [topic])
+    found = _drain(subscription, 30)
+    subscription.close()
+    assert sorted(int(m.value) for m in found) == list(range(30))
+    for key in (b"key-0", b"key-1", b"key-2"):
+        values = [int(m.value) for m in found if m.key == key]
+        assert values == sorted(values)
+    assert found[0].headers == {"h": b"v"} and found[0].offset >= 0
+
+
+def test_a_group_goes_on_where_it_committed(bus: EventBus, topic: str) -> None:
+    publisher = bus.publisher()
+    publisher.publish([Message(topic, b"k", b"%d" % n) for n in range(5)])
+    first = bus.subscribe(f"g-{topic}", [topic])
+    assert len(_drain(first, 5)) == 5
+    first.commit()
+    first.close()
+    publisher.publish([Message(topic, b"k", b"%d" % n) for n in range(5, 8)])
+    second = bus.subscribe(f"g-{topic}", [topic])
+    assert [int(m.value) for m in _drain(second, 3)] == [5, 6, 7]
+    second.close()  # nothing was committed
+    third = bus.subscribe(f"g-{topic}", [topic])
+    assert [int(m.value) for m in _drain(third, 3)] == [5, 6, 7]
+    third.close()
+    publisher.close()
+
+
+def test_everything_of_a_topic_can_be_read_again(bus: EventBus, topic: str) -> None:
+    assert list(bus.read_all(topic)) == []
+    publisher = bus.publisher()
+    publisher.publish([Message(topic, b"%d" % n, b"%d" % n) for n in range(10)])
+    publisher.close()
+    assert sorted(int(m.value) for m in bus.read_all(topic)) == list(range(10))
+
+
+def test_a_broker_that_is_away_is_said_to_be() -> None:
+    with pytest.raises(BusUnavailable):
+        KafkaBus([f"127.0.0.1:{_free_port()}"], seconds=2.0).ensure_topics({"t": 1})
