@@ -7,6 +7,7 @@ that reads through `evidence` uses `committed_db`.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +23,11 @@ from docmemo_site.settings import env
 
 # Filled by migrations, needed by every later test.
 KEPT_TABLES = frozenset({"django_migrations", "django_content_type", "auth_permission"})
+
+
+def pytest_configure() -> None:
+    """Told to end, a run ends as with Ctrl-C: its services stop and its home goes."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -41,3 +41,12 @@ def test_guards_stand_again_after_the_emptying(committed_db: None) -> None:
 
 def test_the_user_model_is_ours() -> None:
     assert get_user_model()._meta.label == "ingestion.User"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_test_of_the_writer_alone_may_roll_back_instead(turn: int) -> None:
+    with connections["default"].cursor() as cursor:
+        cursor.execute("INSERT INTO django_session VALUES ('rolled-back', 'x', now())")
+        cursor.execute("SELECT count(*) FROM django_session")
+        assert cursor.fetchone() == (1,)
