@@ -21,7 +21,7 @@ from docmemo_site.settings import env
 UP_SECONDS = 180.0
 DOWN_SECONDS = 90.0
 # A program that ended this often during one start is broken, not slow.
-HOPELESS_DEATHS = 3
+HOPELESS_DEATHS = 4
 SUPERVISOR = (sys.executable, "-m", "docmemo_site.embedded.supervisor")
 Say = Callable[[str], None]
 

@@ -197,12 +197,17 @@ def _serves(pid: int, data: Path) -> bool:
 
 
 def answers(services: Services, database: str = DATABASE, role: str = "migrator") -> bool:
-    """Whether PostgreSQL lets `role` into `database`."""
+    """Whether PostgreSQL lets `role` into `database`; raises StartFailed where the data is a stranger's."""
     import psycopg
 
     try:
         psycopg.connect(services.database_url(role, database), connect_timeout=2).close()
-    except psycopg.OperationalError:
+    except psycopg.OperationalError as error:
+        if "password authentication failed" in str(error) and role == "bootstrap":
+            raise StartFailed(
+                "PostgreSQL does not know the password in run/services.json: its data belongs to another "
+                "state of that file. Bring the file back, or remove the data folder to start from nothing."
+            ) from None
         return False
     return True
 

@@ -12,6 +12,7 @@ import secrets
 import socket
 from dataclasses import asdict, dataclass, replace
 
+from docmemo_site.embedded.errors import EmbeddedError
 from docmemo_site.embedded.home import Home, locked, write_private
 
 # Below the range from which Linux and macOS draw the ports of outgoing connections, so that a port
@@ -56,7 +57,10 @@ def load(home: Home) -> Services | None:
     """The services of `home`, or None where none were chosen yet."""
     if not home.services_file.exists():
         return None
-    return Services(**json.loads(home.services_file.read_text()))
+    try:
+        return Services(**json.loads(home.services_file.read_text()))
+    except (ValueError, TypeError) as error:
+        raise EmbeddedError(f"{home.services_file} is damaged ({error}); bring it back from a copy.") from None
 
 
 def load_or_create(home: Home, *, durable: bool = True) -> Services:

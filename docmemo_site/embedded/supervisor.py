@@ -164,7 +164,7 @@ class Supervisor:
             one.not_before = now + _pause(one.deaths)
             one.child, one.last_code = None, code
             process.forget_record(self.home, one.program.name)
-            self._say(f"{one.program.name} ended with status {code}; next start in {_pause(one.deaths):.0f} s")
+            self._say(f"{one.program.name} ended with status {code}; next start in {_pause(one.deaths):.1f} s")
         if now < one.not_before:
             return
         one.child = process.spawn(
@@ -249,7 +249,7 @@ class Supervisor:
 
 
 def _pause(deaths: int) -> float:
-    return min(LONGEST_PAUSE, 2.0 ** (deaths - 1))
+    return min(LONGEST_PAUSE, 0.5 * 2.0 ** (deaths - 1))
 
 
 def _describe(one: Watched) -> str:

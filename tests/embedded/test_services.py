@@ -13,8 +13,9 @@ from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
 from docmemo_site.embedded import kafka, postgres, process, services, valkey
+from docmemo_site.embedded.errors import StartFailed
 from docmemo_site.embedded.home import Home
-from docmemo_site.embedded.state import HOST, Services, load
+from docmemo_site.embedded.state import HOST, Services, load, load_or_create
 from tests.embedded.conftest import kill_everything
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="leftovers are found by /proc, which is Linux")
@@ -41,6 +42,7 @@ def remembered(known: Services) -> tuple[list[str], list[str]]:
         return rows, broker.lrange("kept", 0, -1)
 
 
+@LINUX
 def test_start_again_stop_and_start_keep_address_and_data(own_home: Home) -> None:
     known = services.start(own_home)
     first = pids(own_home, known)
@@ -49,6 +51,11 @@ def test_start_again_stop_and_start_keep_address_and_data(own_home: Home) -> Non
 
     assert services.start(own_home) == known
     assert pids(own_home, known) == first, "a second start touched what ran"
+
+    for name in services.NAMES:
+        with socket.socket() as other, pytest.raises(ConnectionRefusedError):
+            # Every 127.x.x.x address is this machine; a listener on all addresses would answer here too.
+            other.connect(("127.0.0.2", known.port(name)))
 
     producer = KafkaProducer(bootstrap_servers=known.kafka_address)
     producer.send("probe", b"hello").get(timeout=10)
@@ -103,6 +110,15 @@ def test_a_taken_port_is_given_up(own_home: Home, name: str) -> None:
     assert [after.port(other) for other in others] == [before.port(other) for other in others]
 
 
+def test_lost_passwords_are_told_at_once(own_home: Home) -> None:
+    services.start(own_home, ["postgres"])
+    services.stop(own_home)
+    own_home.services_file.unlink()
+    load_or_create(own_home, durable=False)
+    with pytest.raises(StartFailed, match=r"services\.json"):
+        services.start(own_home, ["postgres"])
+
+
 @LINUX
 def test_an_orphan_whose_record_is_lost_is_found_by_its_mark(own_home: Home) -> None:
     services.start(own_home, ["kafka"])
@@ -124,11 +140,3 @@ def test_secrets_are_the_owners_alone(own_home: Home) -> None:
     with socket.create_connection((HOST, known.valkey_port), timeout=5) as anybody:
         anybody.sendall(b"PING\r\n")
         assert anybody.recv(100).startswith(b"-NOAUTH")
-
-
-def test_services_listen_on_this_machine_only(own_home: Home) -> None:
-    known = services.start(own_home)
-    for name in services.NAMES:
-        with socket.socket() as other, pytest.raises(ConnectionRefusedError):
-            # Every 127.x.x.x address is this machine; a listener on all addresses would answer here too.
-            other.connect(("127.0.0.2", known.port(name)))
