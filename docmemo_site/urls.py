@@ -1,9 +1,9 @@
-"""Addresses of the site."""
+"""Addresses of the site: the portal and the audit are qa's, signing in, page pictures and the console ingestion's."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.http import require_safe
 
 
@@ -15,4 +15,6 @@ def alive(_request: HttpRequest) -> HttpResponse:
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("alive/", alive, name="alive"),
+    path("", include("qa.urls")),
+    path("", include("ingestion.urls")),
 ]

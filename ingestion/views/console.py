@@ -1,0 +1,164 @@
+"""The console: corpora, what arrives in them, and the jobs that work on it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.db import IntegrityError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from ingestion.models import Corpus
+from ingestion.selectors import console as rows
+from ingestion.selectors.job_progress import job_view
+from ingestion.selectors.progress import submissions_progress
+from ingestion.selectors.visibility import is_admin
+from ingestion.services.corpora import access_replace, corpus_create
+from ingestion.services.jobs import job_cancel, job_retry
+from ingestion.views.forms import CorpusForm, ListForm, UploadForm
+from ingestion.views.guard import found, managers_only
+
+UNCHANGED = 204  # htmx leaves the page as it is: focus and selection stay
+
+
+@require_safe
+@managers_only
+def corpora(request: HttpRequest) -> HttpResponse:
+    """Every corpus that the person manages."""
+    context = {"corpora": rows.corpus_rows(request.user), "may_create": is_admin(request.user)}
+    return render(request, "ingestion/corpora.html", context)
+
+
+@managers_only
+def corpus_new(request: HttpRequest) -> HttpResponse:
+    """Makes a corpus; an administrator's work."""
+    organisation = found(request.user.organisation if is_admin(request.user) else None)
+    form = CorpusForm(organisation, request.POST or None)
+    if request.method == "POST" and form.is_valid() and (corpus := _create(request, form)):
+        messages.success(request, f"The corpus {corpus.name} is there. Hand in its first document.")
+        return redirect("console-corpus", corpus.id)
+    context = {"form": form, "names": rows.group_names(organisation)}
+    return render(request, "ingestion/corpus_new.html", context, status=422 if form.errors else 200)
+
+
+def _create(request: HttpRequest, form: CorpusForm) -> Corpus | None:
+    try:
+        return corpus_create(actor=str(request.user.id), organisation=form.organisation, **form.cleaned_data)
+    except IntegrityError:  # somebody made it between the check and now
+        form.add_error("slug", "A corpus has this short name. Choose another.")
+        return None
+
+
+def corpus_page(
+    request: HttpRequest, corpus: Corpus, *, upload: UploadForm | None = None, access: ListForm | None = None
+) -> HttpResponse:
+    """The page of a corpus, with a form that was refused where there is one."""
+    lists = rows.access_lists(corpus)
+    current = lists[0] if lists else rows.AccessRow(None, (), ())
+    filled = {"allow": "\n".join(current.allow or ()), "deny": "\n".join(current.deny)}
+    context = {
+        "corpus": corpus,
+        "table": _table(request, corpus),
+        "access": current,
+        "access_form": access or ListForm(corpus.organisation, initial=filled, auto_id="access_%s"),
+        "upload_form": upload or UploadForm(corpus, auto_id="upload_%s"),
+        "names": rows.group_names(corpus.organisation),
+        "search": request.GET.get("q", "")[:200],
+        "state": request.GET.get("state", ""),
+    }
+    refused = (upload and upload.errors) or (access and access.errors)
+    return render(request, "ingestion/corpus.html", context, status=422 if refused else 200)
+
+
+def _table(request: HttpRequest, corpus: Corpus) -> rows.DocumentTable:
+    asked = request.GET
+    return rows.corpus_documents(
+        corpus, search=asked.get("q", "")[:200], state=asked.get("state", ""), page=asked.get("page", "1")[:9]
+    )
+
+
+@require_safe
+@managers_only
+def corpus(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
+    """A corpus: its documents, who may read, and the form to hand in more."""
+    return corpus_page(request, found(rows.managed_corpus(request.user, corpus_id)))
+
+
+@require_safe
+@managers_only
+def corpus_documents(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
+    """The table of documents alone, for polling."""
+    held = found(rows.managed_corpus(request.user, corpus_id))
+    table = _table(request, held)
+    if request.GET.get("seen") == table.token:
+        return HttpResponse(status=UNCHANGED)
+    context = {
+        "corpus": held, "table": table, "search": request.GET.get("q", "")[:200], "state": request.GET.get("state", ""),
+    }  # fmt: skip
+    return render(request, "ingestion/_documents.html", context)
+
+
+@require_POST
+@managers_only
+def corpus_access(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
+    """Puts the corpus's whole list in force."""
+    held = found(rows.managed_corpus(request.user, corpus_id))
+    form = ListForm(held.organisation, request.POST, auto_id="access_%s")
+    if not form.is_valid():
+        return corpus_page(request, held, access=form)
+    changed = access_replace(
+        actor=str(request.user.id), corpus=held, allow=form.cleaned_data["allow"], deny=form.cleaned_data["deny"]
+    )
+    messages.success(request, f"The list is in force; it changed {changed} {'page' if changed == 1 else 'pages'}.")
+    return redirect("console-corpus", held.id)
+
+
+@require_safe
+@managers_only
+def submission(request: HttpRequest, event_id: UUID) -> HttpResponse:
+    """How far a document that was handed in has come."""
+    held = found(rows.managed_submission(request.user, event_id))
+    progress = submissions_progress([event_id])[0]
+    token = f"{progress.state}-{progress.done}-{progress.stage}"
+    if request.htmx and request.GET.get("seen") == token:
+        return HttpResponse(status=UNCHANGED)
+    context = {"corpus": held, "progress": progress, "token": token}
+    return render(request, "ingestion/_submission.html" if request.htmx else "ingestion/submission.html", context)
+
+
+@require_safe
+@managers_only
+def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """A job with its stages; polled while it is open."""
+    held = found(rows.managed_job(request.user, job_id))
+    view = job_view(held)
+    if request.htmx and request.GET.get("seen") == view.token:
+        return HttpResponse(status=UNCHANGED)
+    context = {"document": held.document, "corpus": held.document.corpus, "job": view}
+    return render(request, "ingestion/_job.html" if request.htmx else "ingestion/job.html", context)
+
+
+@require_POST
+@managers_only
+def job_retry_view(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """Goes on from the stage that failed."""
+    held = found(rows.managed_job(request.user, job_id))
+    if job_retry(job=held, actor=str(request.user.id)):
+        messages.success(request, "The job goes on from the stage that failed.")
+    else:
+        messages.warning(request, "The job cannot be retried as it stands now.")
+    return redirect("console-job", held.id)
+
+
+@require_POST
+@managers_only
+def job_cancel_view(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """Stops a job that is not finished."""
+    held = found(rows.managed_job(request.user, job_id))
+    if job_cancel(job=held, actor=str(request.user.id)):
+        messages.success(request, "The job was cancelled. The live version stays as it is.")
+    else:
+        messages.warning(request, "The job had already ended.")
+    return redirect("console-job", held.id)
