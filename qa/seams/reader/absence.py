@@ -1,0 +1,72 @@
+"""When it is proven that the documents do not speak of something: a decisive term of the question stands on no visible page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ingestion.domain.evidence import PageView
+from qa.english.questions import Asked, Term, TermKind
+from qa.english.words import tokens
+
+
+def spellings(term: Term) -> tuple[str, ...]:
+    """The forms under which a decisive term may stand in a document; each is counted."""
+    bare = re.sub(r"['’]s?$", "", term.surface) or term.surface
+    if term.kind is TermKind.YEAR:
+        year = int(bare)
+        short, before, after = f"{year % 100:02d}", f"{year - 1}", f"{(year + 1) % 100:02d}"
+        spans = (f"{year}/{after}", f"{before}/{short}", f"{before}/{year}", f"{year}/{year + 1}", f"{year}-{after}", f"{before}-{short}")
+        return (bare, f"FY{short}", f"FY{bare}", f"CY{bare}", f"{bare}s", f"{bare}E", *spans)
+    if term.kind is TermKind.CODE:
+        parts = re.findall(r"[A-Za-z]+|\d+", bare)
+        return tuple(dict.fromkeys((bare, "".join(parts), "-".join(parts), " ".join(parts), "/".join(parts), ".".join(parts))))
+    return tuple(dict.fromkeys((bare, bare.lower(), bare.upper(), f"{bare}s", bare.rstrip("s") or bare)))
+
+
+def decisive_terms(asked: Asked) -> tuple[Term, ...]:
+    """Names, codes and years of the question. A question written All In Capitals has no names that could be told from its words."""
+    words = [t for t in asked.terms if t.kind in (TermKind.WORD, TermKind.NAME)]
+    names = [t for t in words if t.kind is TermKind.NAME]
+    shouting = len(words) >= 4 and len(names) > 0.6 * len(words)
+    kinds = (TermKind.CODE, TermKind.YEAR) if shouting else (TermKind.CODE, TermKind.YEAR, TermKind.NAME)
+    return tuple(t for t in asked.terms if t.kind in kinds)
+
+
+def absent_terms(
+    asked: Asked, counts: Mapping[str, int], pages: Sequence[PageView], unreadable_pages: int
+) -> dict[str, dict[str, int]]:
+    """Decisive terms that stand on no visible page, each with the counted forms; empty when a page could not be read or counts lack.
+
+    A term that was never counted, in whatever spelling, is not absent. Neither is one that the text of a page in hand or its
+    document's title holds, be it inside a longer word.
+    """
+    if unreadable_pages or not counts:
+        return {}
+    lexemes = {lexeme.lower(): pages_with for lexeme, pages_with in counts.items()}
+    in_hand = [_squeezed(f"{page.text} {page.document_title} {page.external_id} {page.section}") for page in pages]
+    absent = {}
+    for term in decisive_terms(asked):
+        forms = {form: lexemes[form] for form in _lexemes_of(term, lexemes)}
+        squeezed = _squeezed(term.surface)
+        if forms and not any(forms.values()) and not any(squeezed in text for text in in_hand):
+            absent[term.surface] = forms
+    return absent
+
+
+def _lexemes_of(term: Term, lexemes: Mapping[str, int]) -> list[str]:
+    """The counted lexemes of a term's spellings. A piece of a split code (`px` of PX-200) counts as the code: it can only make us
+    more careful."""
+    found = []
+    for spelling in spellings(term):
+        forms = {spelling.lower(), *(t.text.lower() for t in tokens(spelling))}
+        for lexeme in lexemes:
+            root = lexeme[:-1] if lexeme.endswith("i") and len(lexeme) > 2 else lexeme
+            if any(form == lexeme or (len(root) > 2 and form.startswith(root) and len(form) - len(root) <= 5) for form in forms):
+                found.append(lexeme)
+    return list(dict.fromkeys(found))
+
+
+def _squeezed(text: str) -> str:
+    """Letters and digits only, lower case: hyphens, line breaks and spaces cannot hide a word."""
+    return re.sub(r"[\W_]+", "", text.lower())
