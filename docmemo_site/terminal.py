@@ -19,10 +19,10 @@ from ingestion.selectors.progress import Progress, submissions_progress
 BAR = 28
 
 
-def services_ready(say: Callable[[str], Any]) -> None:
-    """Start the embedded services when they are down. Raises `CommandError` with the mend."""
+def services_ready(say: Callable[[str], Any], fresh: bool = False) -> None:
+    """Start the embedded services when they are down; `fresh` restarts processes of older code. Raises `CommandError` with the mend."""
     try:
-        ensure_up(say=say)
+        ensure_up(say=say, fresh=fresh)
     except EmbeddedError as error:
         raise CommandError(str(error)) from error
 

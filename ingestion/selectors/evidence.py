@@ -14,13 +14,18 @@ from uuid import UUID
 from django.db import connections, transaction
 
 from ingestion.domain.evidence import Asker, PageView, Pin, Scope
-from ingestion.domain.pages import Block, BlockKind, TextSource
+from ingestion.domain.errors import IngestionError
+from ingestion.domain.pages import Block, BlockKind, Box, TextSource
 from ingestion.models import Page
 from ingestion.seams import load
 from ingestion.seams.blobs import BlobMissing
+from ingestion.seams.renderer import Limits
 from ingestion.selectors.visibility import VISIBLE_CLASSES_SQL, access_parameters, visible_classes
 
 ALIAS = "evidence"
+CROP_LONG_SIDE = 1500  # pixels; the method's bound for pictures that a reader sees
+CROP_SECONDS = 60
+CROP_MEMORY = 2 * 1024**3
 
 SCOPE_SQL = f"""
 with visible as ({VISIBLE_CLASSES_SQL})
@@ -228,3 +233,26 @@ def evidence_images(asker: Asker, scope: Scope, page_ids: Sequence[UUID]) -> dic
         with blobs.open(key) as file:
             pictures[page_id] = file.read()
     return pictures
+
+
+def evidence_crop(asker: Asker, scope: Scope, page_id: UUID, box: Box) -> bytes | None:
+    """A part of a page drawn anew from its PDF, if the page is of the scope and visible now; None when it cannot be drawn."""
+    with snapshot():
+        page = (
+            Page.objects.using(ALIAS)
+            .filter(
+                id=page_id, build_id__in=scope.build_ids, access_class_id__in=visible_classes(asker, ALIAS),
+                document__organisation_id=asker.organisation_id,
+            )  # fmt: skip
+            .select_related("build__version__blob")
+            .first()
+        )
+        blob = page.build.version.blob if page else None
+    if page is None or blob is None:
+        return None
+    limits = Limits(memory_bytes=CROP_MEMORY, seconds=CROP_SECONDS, max_pages=page.build.page_count or 1)
+    try:
+        with load("blobs").local_path(blob.key) as pdf:
+            return load("renderer").crop(pdf, page.number, box, CROP_LONG_SIDE, limits)
+    except (BlobMissing, IngestionError):
+        return None

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from ingestion.domain.evidence import Asker, PageCandidate, PageView, Scope
+from ingestion.domain.pages import Box
 from ingestion.models import User
 from ingestion.seams.page_embedder import PageEmbedder
 from ingestion.selectors import evidence, search
@@ -54,3 +55,7 @@ class RunDoor:
 
     def term_pages(self, query: str) -> Mapping[str, int]:
         return evidence.evidence_term_pages(self.asker(), self.scope(), query)
+
+    def crop(self, page_id: UUID, box: Box) -> bytes | None:
+        """A part of a visible page of the scope, drawn anew; None when it cannot be drawn."""
+        return evidence.evidence_crop(self.asker(), self.scope(), page_id, box)

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from docmemo_site.terminal import person_named, print_json, services_ready
 from ingestion.selectors.evidence import readable_documents
 from ingestion.selectors.visibility import asker_for
-from qa.gate.reasons import sentence_for
+from qa.gate.reasons import sentence
 from qa.selectors.outcome import run_outcome
 from qa.services.answering import run_execute
 from qa.services.questions import QuestionRefused, question_ask
@@ -61,7 +61,7 @@ def _document(text: str, user: Any, corpus: str) -> UUID:
 def outcome_text(outcome: dict[str, Any]) -> str:
     """The outcome for a person at a terminal."""
     if outcome["verdict"] != "answered":
-        return f"{outcome['verdict'].replace('_', ' ')}: {sentence_for(outcome['reason'])}\n(run {outcome['run']})"
+        return f"{outcome['verdict'].replace('_', ' ')}: {sentence(outcome['reason'])}\n(run {outcome['run']})"
     lines = []
     for number, claim in enumerate(outcome["claims"], start=1):
         lines.append(f"{number}. {claim['text']}")

@@ -45,7 +45,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000)
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        services_ready(self.stderr.write)
+        services_ready(self.stderr.write, fresh=True)
         organisation, _ = Organisation.objects.get_or_create(slug="demo", defaults={"name": "Demo organisation"})
         passwords = self._people(organisation)
         if options["folder"]:
