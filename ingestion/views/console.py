@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from ingestion.models import Corpus
 from ingestion.selectors import console as rows
@@ -31,6 +31,7 @@ def corpora(request: HttpRequest) -> HttpResponse:
     return render(request, "ingestion/corpora.html", context)
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
 @managers_only
 def corpus_new(request: HttpRequest) -> HttpResponse:
     """Makes a corpus; an administrator's work."""

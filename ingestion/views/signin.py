@@ -20,11 +20,14 @@ class SignIn(LoginView):
 
     template_name = "ingestion/signin.html"
     redirect_authenticated_user = True
+    http_method_names = ["get", "head", "post"]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if getattr(request, "htmx", False):  # a page that was polling has lost its session: the whole page goes to the door
             back = request.htmx.current_url_abs_path or "/"
             return HttpResponse(status=204, headers={"HX-Redirect": f"{reverse('signin')}?{urlencode({'next': back})}"})
+        if request.method.lower() not in self.http_method_names:
+            return self.http_method_not_allowed(request)
         return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -1,0 +1,94 @@
+"""A corpus with a document, a question that was answered from it and one that was not, and clients for the cast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+import pytest
+from django.conf import LazySettings
+from django.core.cache import cache
+from django.test import Client
+
+from ingestion.models import Corpus, Document, Job, Page, Role, User
+from ingestion.seams import load
+from ingestion.services.people import person_create, role_grant
+from ingestion.services.pipeline import pipeline_fingerprint
+from qa.models import Citation, Run
+from qa.services.answering import run_execute
+from qa.services.questions import question_ask
+from tests.ingestion.fakes import Workbench
+from tests.people import PASSWORD, Cast
+
+TEXT = "\f".join(
+    [
+        "INTRODUCTION\nThe company makes pumps in Graz.",
+        "PRICES\nThe pump X-200 costs 1200 euro.",
+        "SERVICE\nService is free in year one.",
+    ]
+)
+TITLE = "Price list of pumps"
+QUESTION = "What does the pump X-200 cost?"
+UNANSWERED = "Who is the managing director?"
+ONNX = {"BACKEND": "ingestion.seams.page_embedder.onnx_text.OnnxTextEmbedder", "OPTIONS": {"folder": None}}
+
+
+@dataclass
+class Scene:
+    bench: Workbench
+    owner: User
+    corpus: Corpus
+    document: Document
+    answered: Run
+    unanswered: Run
+
+    @property
+    def cast(self) -> Cast:
+        return self.bench.cast
+
+    @property
+    def citation(self) -> Citation:
+        return Citation.objects.get(claim__answer__run=self.answered)
+
+    @property
+    def page(self) -> Page:
+        return Page.objects.get(build_id=Document.objects.get(id=self.document.id).live_build_id, number=2)
+
+    @property
+    def job(self) -> Job:
+        return Job.objects.filter(document=self.document).latest("created_at")
+
+    def user(self, who: str) -> User:
+        return self.owner if who == "owner" else getattr(self.cast, who)
+
+    def client(self, who: str) -> Client:
+        """A browser in which this person has signed in; nobody has for `anonymous`."""
+        client = Client()
+        if who != "anonymous":
+            client.force_login(self.user(who))
+        return client
+
+    def ask(self, who: str, text: str, slug: str = "library", document: UUID | None = None) -> Run:
+        """A question brought to its end."""
+        run = question_ask(user=self.user(who), corpus_slug=slug, text=text, document_id=document, seed=7)
+        run_execute(run.id)
+        run.refresh_from_db()
+        return run
+
+
+@pytest.fixture
+def scene(bench: Workbench, settings: LazySettings) -> Scene:
+    """The embedder is the product's own, so that the reader reads as it does in the product; documents are plain text."""
+    settings.SEAMS = {**settings.SEAMS, "page_embedder": ONNX}
+    load.cache_clear()
+    pipeline_fingerprint.cache_clear()
+    cache.clear()
+    corpus = bench.corpus()
+    owner = person_create(organisation=bench.cast.organisation, username="olive", password=PASSWORD)
+    role_grant(user=owner, role=Role.CORPUS_OWNER, corpus=corpus, actor="test")
+    document = bench.publish(TEXT, external_id="prices.pdf", title=TITLE)
+    made = Scene(bench, owner, corpus, document, None, None)  # type: ignore[arg-type]
+    made.answered = made.ask("alice", QUESTION)
+    made.unanswered = made.ask("alice", UNANSWERED)
+    assert (made.answered.verdict, made.unanswered.verdict != "answered") == ("answered", True), made.answered.reason
+    return made
