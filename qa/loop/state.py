@@ -138,8 +138,9 @@ def absence(run: RunState, reader: Reader, result: ReadResult) -> Reason | None:
     """What proves that the answer is not there: a decisive word on no visible page, or every visible page read. Else nothing does."""
     if run.scope.unreadable_pages and not reader.looks_at_pictures:
         return None
-    counted = result.absent_terms and not run.scope.unreadable_pages
-    if counted and not any(run.term_pages.get(form, 0) for forms in result.absent_terms.values() for form in forms):
+    forms = [form for counted in result.absent_terms.values() for form in counted]
+    counted = bool(forms) and all(result.absent_terms.values()) and not run.scope.unreadable_pages
+    if counted and all(run.term_pages.get(form) == 0 for form in forms):
         return Reason.TERMS_ABSENT
     return Reason.ALL_PAGES_READ if len(run.seen) >= run.scope.visible_pages else None
 
@@ -173,7 +174,7 @@ def record_of(
         cost=Cost(
             searches=1 if number == 1 or query != run.first_query else 0,
             pages=len(shown),
-            calls=order.calls + (usage.calls if usage else 0),
+            calls=order.calls + (usage.calls if usage else 1),
             input_tokens=order.input_tokens + (usage.input_tokens if usage else 0),
             output_tokens=order.output_tokens + (usage.output_tokens if usage else 0),
             seconds=seconds,

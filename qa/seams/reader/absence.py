@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from ingestion.domain.evidence import PageView
 from qa.english.questions import Asked, Term, TermKind
-from qa.english.words import tokens
 
 
 def spellings(term: Term) -> tuple[str, ...]:
     """The forms under which a decisive term may stand in a document; each is counted."""
-    bare = re.sub(r"['’]s?$", "", term.surface) or term.surface
+    bare = _bare(term)
     if term.kind is TermKind.YEAR:
-        year = int(bare)
-        short, before, after = f"{year % 100:02d}", f"{year - 1}", f"{(year + 1) % 100:02d}"
-        spans = (f"{year}/{after}", f"{before}/{short}", f"{before}/{year}", f"{year}/{year + 1}", f"{year}-{after}", f"{before}-{short}")
-        return (bare, f"FY{short}", f"FY{bare}", f"CY{bare}", f"{bare}s", f"{bare}E", *spans)
+        year, short = int(bare), f"{int(bare) % 100:02d}"
+        after, before = f"{(year + 1) % 100:02d}", str(year - 1)
+        spans = (f"{bare}/{after}", f"{bare}/{year + 1}", f"{before}/{short}", f"{before}/{bare}", f"{before}-{short}")
+        return (bare, f"FY{short}", f"FY{bare}", f"CY{bare}", f"{bare}s", f"{bare}E", f"{bare}A", *spans)
     if term.kind is TermKind.CODE:
         parts = re.findall(r"[A-Za-z]+|\d+", bare)
         return tuple(dict.fromkeys((bare, "".join(parts), "-".join(parts), " ".join(parts), "/".join(parts), ".".join(parts))))
@@ -47,24 +46,39 @@ def absent_terms(
     in_hand = [_squeezed(f"{page.text} {page.document_title} {page.external_id} {page.section}") for page in pages]
     absent = {}
     for term in decisive_terms(asked):
-        forms = {form: lexemes[form] for form in _lexemes_of(term, lexemes)}
+        forms = _counted_forms(term, lexemes)
         squeezed = _squeezed(term.surface)
         if forms and not any(forms.values()) and not any(squeezed in text for text in in_hand):
             absent[term.surface] = forms
     return absent
 
 
-def _lexemes_of(term: Term, lexemes: Mapping[str, int]) -> list[str]:
-    """The counted lexemes of a term's spellings. A piece of a split code (`px` of PX-200) counts as the code: it can only make us
-    more careful."""
-    found = []
-    for spelling in spellings(term):
-        forms = {spelling.lower(), *(t.text.lower() for t in tokens(spelling))}
-        for lexeme in lexemes:
-            root = lexeme[:-1] if lexeme.endswith("i") and len(lexeme) > 2 else lexeme
-            if any(form == lexeme or (len(root) > 2 and form.startswith(root) and len(form) - len(root) <= 5) for form in forms):
-                found.append(lexeme)
-    return list(dict.fromkeys(found))
+def _counted_forms(term: Term, lexemes: Mapping[str, int]) -> dict[str, int]:
+    """The counted lexemes that stand for the term: of all of them one must stand on a page that holds it.
+
+    A code that a database splits at its hyphen (`px`, `-200`) stands on no page that lacks one of its pieces.
+    """
+    whole = {spelling.lower() for spelling in spellings(term) if " " not in spelling}
+    forms = {lexeme: pages for lexeme, pages in lexemes.items() if lexeme in whole}
+    if term.kind is TermKind.NAME:
+        return forms | {lexeme: pages for lexeme, pages in lexemes.items() if any(_stems(lexeme, form) for form in whole)}
+    if term.kind is TermKind.CODE:
+        pieces = re.findall(r"[a-z]+|\d+", _bare(term).lower())
+        counted = [{lexeme: lexemes[lexeme] for lexeme in (piece, f"-{piece}") if lexeme in lexemes} for piece in pieces]
+        lacking = [found for found in counted if found and not any(found.values())]
+        if len(pieces) > 1 and not lacking:  # every piece stands somewhere, so the code may stand there in pieces
+            return {}
+        forms |= {lexeme: 0 for found in lacking for lexeme in found}
+    return forms
+
+
+def _stems(lexeme: str, form: str) -> bool:
+    root = lexeme[:-1] if lexeme.endswith("i") and len(lexeme) > 2 else lexeme
+    return len(root) > 2 and form.startswith(root) and len(form) - len(root) <= 5
+
+
+def _bare(term: Term) -> str:
+    return re.sub(r"['’]s?$", "", term.surface) or term.surface
 
 
 def _squeezed(text: str) -> str:
