@@ -13,8 +13,8 @@ from uuid import UUID
 
 from django.db import connections, transaction
 
-from ingestion.domain.evidence import Asker, PageView, Pin, Scope
 from ingestion.domain.errors import IngestionError
+from ingestion.domain.evidence import Asker, PageView, Pin, Scope
 from ingestion.domain.pages import Block, BlockKind, Box, TextSource
 from ingestion.models import Page
 from ingestion.seams import load

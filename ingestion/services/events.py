@@ -120,7 +120,7 @@ def dead_letter_keep(message: Message, cause: str, reason: str, inbox: InboxEven
 @transaction.atomic
 def event_apply(inbox_id: UUID) -> InboxState:
     """Put an inbox event into effect; one that is settled already is a no-op. Returns the state it is in now."""
-    event = InboxEvent.objects.select_for_update().select_related("source__organisation").get(id=inbox_id)
+    event = InboxEvent.objects.select_for_update(of=("self",)).select_related("source__organisation").get(id=inbox_id)
     if event.state not in (InboxState.RECEIVED, InboxState.WAITING):
         return InboxState(event.state)
     corpus = Corpus.objects.filter(organisation=event.source.organisation, slug=event.corpus_slug).first()

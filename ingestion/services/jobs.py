@@ -250,7 +250,7 @@ def run_finish(run: StageRun, keep: Callable[[StageRun, Any], None], result: obj
 
 
 def _advance(job: Job, done: StageRun) -> None:
-    """Make the runs that the finished one opens. The job's row lock makes the last window the one that opens a whole-document stage."""
+    """Make the runs that the finished one opens. The job's row lock lets exactly one window open a whole-document stage."""
     names = [stage.name for stage in PIPELINE]
     position = names.index(done.stage)
     if position + 1 == len(PIPELINE):
@@ -258,7 +258,8 @@ def _advance(job: Job, done: StageRun) -> None:
     following = PIPELINE[position + 1]
     windows = job.build.inspection.get("windows", [])
     if following.by_window:
-        _stage_runs_make(job, following, [(done.first_page, done.last_page)] if PIPELINE[position].by_window else windows)
+        own = [(done.first_page, done.last_page)]
+        _stage_runs_make(job, following, own if PIPELINE[position].by_window else windows)
     elif not PIPELINE[position].by_window or StageRun.objects.filter(job=job, stage=done.stage, state=StageState.DONE).count() == len(windows):
         _stage_runs_make(job, following, [(0, 0)])
 

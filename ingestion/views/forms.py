@@ -38,7 +38,7 @@ class ListForm(forms.Form):
     deny = NamesField(label="May never read", help_text="Denying wins over allowing.")
 
     def __init__(self, organisation: Organisation, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, label_suffix="", **kwargs)
         self.organisation = organisation
 
     def _known(self, field: str) -> tuple[str, ...]:

@@ -40,7 +40,9 @@ class EvidenceChanged(Exception):
 
 
 @transaction.atomic
-def run_release(run: Run, decision: Decision, scope: Scope, views: Sequence[PageView], shown: Iterable[UUID], facts: dict[str, Any]) -> None:
+def run_release(
+    run: Run, decision: Decision, scope: Scope, views: Sequence[PageView], shown: Iterable[UUID], facts: dict[str, Any]
+) -> None:
     """Write the verdict and, if there is one, the answer, with the run's audit entry.
 
     `views` are the pages that were read, `shown` the ids of all that were. Raises `EvidenceChanged` when what the run rests on is not

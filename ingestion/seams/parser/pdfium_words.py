@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pypdfium2 as pdfium
-import pypdfium2.raw as raw
+from pypdfium2 import raw
 
 from ingestion.domain.cleaning import MAX_PAGE_CHARACTERS, is_unwanted
 

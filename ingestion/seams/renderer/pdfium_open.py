@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pikepdf
 import pypdfium2 as pdfium
-import pypdfium2.raw as raw
+from pypdfium2 import raw
 
 from ingestion.domain.errors import failure
 

@@ -6,6 +6,7 @@ folder that is removed whatever happens, and memory, time, file size and descrip
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -75,10 +76,8 @@ def _run(folder: str, seconds: float) -> int | None:
     except subprocess.TimeoutExpired:
         return None
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         child.wait()
         logger.debug("the parsing process said: %s", log.read_bytes()[-2000:].decode(errors="replace"))
 
