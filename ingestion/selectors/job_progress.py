@@ -28,7 +28,7 @@ STAGE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class StageRow:
-    """One stage: `done` of `total` windows of pages; `state` is waiting, working, done, failed or stopped."""
+    """One stage: `done` of `total` windows of pages; `state` is waiting, working, done, failed, stopped or unreached."""
 
     name: str
     words: str
@@ -73,12 +73,12 @@ class JobView:
 def job_view(job: Job) -> JobView:
     """The job with its stages in the order of the pipeline."""
     runs = list(StageRun.objects.filter(job=job).order_by("first_page", "id"))
+    is_open = job.state in (JobState.QUEUED, JobState.RUNNING)
     windows = len(job.build.inspection.get("windows", [])) or 1
     stages = tuple(
-        _stage_row(stage.name, stage.queue, windows if stage.by_window else 1, [r for r in runs if r.stage == stage.name])
+        _stage_row(stage.name, stage.queue, windows if stage.by_window else 1, [r for r in runs if r.stage == stage.name], is_open)
         for stage in PIPELINE
     )
-    is_open = job.state in (JobState.QUEUED, JobState.RUNNING)
     newest = job.document.versions.order_by("-number").values_list("number", flat=True).first()
     return JobView(
         id=job.id,
@@ -103,7 +103,7 @@ def job_view(job: Job) -> JobView:
     )
 
 
-def _stage_row(name: str, queue: str, total: int, runs: Sequence[StageRun]) -> StageRow:
+def _stage_row(name: str, queue: str, total: int, runs: Sequence[StageRun], is_open: bool) -> StageRow:
     states = [run.state for run in runs]
     done = states.count(StageState.DONE)
     if StageState.FAILED in states:
@@ -115,7 +115,7 @@ def _stage_row(name: str, queue: str, total: int, runs: Sequence[StageRun]) -> S
     elif StageState.RUNNING in states or done:
         state = "working"
     else:
-        state = "waiting"
+        state = "waiting" if is_open else "unreached"
     troubled = next((run for run in runs if run.reason), None)
     begun = [run.started_at for run in runs if run.started_at]
     ended = [run.finished_at for run in runs if run.finished_at]

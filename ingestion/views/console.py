@@ -38,7 +38,7 @@ def corpus_new(request: HttpRequest) -> HttpResponse:
     organisation = found(request.user.organisation if is_admin(request.user) else None)
     form = CorpusForm(organisation, request.POST or None)
     if request.method == "POST" and form.is_valid() and (corpus := _create(request, form)):
-        messages.success(request, f"The corpus {corpus.name} is there. Hand in its first document.")
+        messages.success(request, f"The corpus {corpus.name} is there. Upload its first document.")
         return redirect("console-corpus", corpus.id)
     context = {"form": form, "names": rows.group_names(organisation)}
     return render(request, "ingestion/corpus_new.html", context, status=422 if form.errors else 200)
@@ -83,7 +83,7 @@ def _table(request: HttpRequest, corpus: Corpus) -> rows.DocumentTable:
 @require_safe
 @managers_only
 def corpus(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
-    """A corpus: its documents, who may read, and the form to hand in more."""
+    """A corpus: its documents, who may read, and the form to upload more."""
     return corpus_page(request, found(rows.managed_corpus(request.user, corpus_id)))
 
 
