@@ -99,11 +99,12 @@ def ask(question: str) -> Asked:
     text = search_text(question)
     found = list(tokens(text))
     first = next((t.start for t in found), 0)
+    shouted = text.upper() == text
     terms: dict[str, Term] = {}
     for token in found:
         if is_stop(token):
             continue
-        kind = _kind(token, text, first)
+        kind = TermKind.WORD if shouted and token.kind is Kind.WORD else _kind(token, text, first)
         old = terms.get(token.key)
         if old is None or (kind is TermKind.NAME and old.kind is TermKind.WORD):
             terms[token.key] = Term(token.key, token.text, kind)
@@ -116,6 +117,8 @@ def _kind(token: Token, text: str, first: int) -> TermKind:
     if token.kind is Kind.NUMBER:
         return TermKind.YEAR if is_year(token) else TermKind.NUMBER
     if token.text.lower() in _GENERIC:
+        return TermKind.GENERIC
+    if token.text.upper() in ("FY", "CY"):
         return TermKind.GENERIC
     starts_sentence = token.start == first or re.search(r"[.?!:]['\"”)]?\s+$", text[: token.start]) is not None
     acronym = len(token.text) >= 2 and token.text.isupper()
@@ -136,6 +139,14 @@ def _expects(text: str) -> Expects:
     if _YES_NO_Q.search(text):
         return Expects.YES_NO
     return Expects.TEXT
+
+
+def parts_of(question: str) -> tuple[str, ...]:
+    """The questions that a question is put together from ("... and how many ..."); one where it is one."""
+    text = search_text(question)
+    pieces = re.split(r"[?;]\s+|,?\s+and\s+(?=(?:how|what|when|where|who|which|whose|why|is|are|does|do|can)\b)", text, flags=re.IGNORECASE)
+    found = tuple(piece.strip() for piece in pieces if len(piece.split()) >= 3)
+    return found or (text,)
 
 
 def superlative(question: str) -> bool:

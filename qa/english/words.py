@@ -100,6 +100,12 @@ def _split(part: str, start: int) -> Iterator[Token]:
         many = part.count(".") > 1
         yield Token(part, start, start + len(part), Kind.CODE if many else Kind.NUMBER, part if many else number_key(part))
         return
+    fiscal = re.fullmatch(r"(FY|CY)((?:19|20)?\d\d)", part, re.IGNORECASE)
+    if fiscal:
+        yield _word(part[:2], start)
+        year = fiscal.group(2) if len(part) == 6 else f"20{fiscal.group(2)}"  # FY22 is the year 2022
+        yield Token(part[2:], start + 2, start + len(part), Kind.NUMBER, year)
+        return
     pieces = re.split(r"[-/]", part)
     if len(pieces) > 1 and not _is_code(pieces):
         offset = 0
@@ -142,7 +148,7 @@ def is_stop(token: Token) -> bool:
 
 
 def is_year(token: Token) -> bool:
-    return token.kind is Kind.NUMBER and re.fullmatch(r"(?:1[89]|20|21)\d\d", token.text) is not None
+    return token.kind is Kind.NUMBER and re.fullmatch(r"(?:1[89]|20|21)\d\d", token.key) is not None and "," not in token.text
 
 
 def counted_as(surface: str, counts: dict[str, int]) -> int | None:

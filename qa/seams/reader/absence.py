@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from ingestion.domain.evidence import PageView
 from qa.english.questions import Asked, Term, TermKind
+from qa.english.words import tokens
+
+NEARLY = 0.84  # likeness of two spellings of one name
 
 
 def spellings(term: Term) -> tuple[str, ...]:
@@ -24,12 +28,15 @@ def spellings(term: Term) -> tuple[str, ...]:
 
 
 def decisive_terms(asked: Asked) -> tuple[Term, ...]:
-    """Names, codes and years of the question. A question written All In Capitals has no names that could be told from its words."""
+    """Names, codes and years of the question, where they are decisive.
+
+    An abbreviation is not: a document may spell it out. Nor are the names of a question Written With Capitals All Through.
+    """
     words = [t for t in asked.terms if t.kind in (TermKind.WORD, TermKind.NAME)]
     names = [t for t in words if t.kind is TermKind.NAME]
     shouting = len(words) >= 4 and len(names) > 0.6 * len(words)
     kinds = (TermKind.CODE, TermKind.YEAR) if shouting else (TermKind.CODE, TermKind.YEAR, TermKind.NAME)
-    return tuple(t for t in asked.terms if t.kind in kinds)
+    return tuple(t for t in asked.terms if t.kind in kinds and not (t.kind is TermKind.NAME and _abbreviation(_bare(t))))
 
 
 def absent_terms(
@@ -38,17 +45,21 @@ def absent_terms(
     """Decisive terms that stand on no visible page, each with the counted forms; empty when a page could not be read or counts lack.
 
     A term that was never counted, in whatever spelling, is not absent. Neither is one that the text of a page in hand or its
-    document's title holds, be it inside a longer word.
+    document's title holds, be it inside a longer word; nor a name that is nearly a word of such a page, since the asker may have
+    misspelt it.
     """
     if unreadable_pages or not counts:
         return {}
     lexemes = {lexeme.lower(): pages_with for lexeme, pages_with in counts.items()}
     in_hand = [_squeezed(f"{page.text} {page.document_title} {page.external_id} {page.section}") for page in pages]
+    words = {t.text.lower() for page in pages for t in tokens(page.text) if len(t.text) > 3}
     absent = {}
     for term in decisive_terms(asked):
         forms = _counted_forms(term, lexemes)
-        squeezed = _squeezed(term.surface)
-        if forms and not any(forms.values()) and not any(squeezed in text for text in in_hand):
+        squeezed = _squeezed(_bare(term))
+        if not forms or any(forms.values()) or any(squeezed in text for text in in_hand):
+            continue
+        if term.kind is not TermKind.NAME or not get_close_matches(squeezed, words, 1, NEARLY):
             absent[term.surface] = forms
     return absent
 
@@ -78,7 +89,11 @@ def _stems(lexeme: str, form: str) -> bool:
 
 
 def _bare(term: Term) -> str:
-    return re.sub(r"['’]s?$", "", term.surface) or term.surface
+    return term.key if term.kind is TermKind.YEAR else re.sub(r"['’]s?$", "", term.surface) or term.surface
+
+
+def _abbreviation(text: str) -> bool:
+    return len(text) < 4 or sum(c.isupper() or not c.isalpha() for c in text) > 1 and len(text) <= 6 or text.isupper()
 
 
 def _squeezed(text: str) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ingestion.domain.evidence import PageView
 from ingestion.domain.pages import TextSource
-from qa.english.questions import Asked, Expects, Term, TermKind, ask, superlative
+from qa.english.questions import Asked, Expects, Term, TermKind, ask, parts_of, superlative
 from qa.english.spans import Span, SpanKind, spans_of
 from qa.english.words import Kind, counted_as, is_year, tokens
 from qa.loop.ports import TextEmbedder
@@ -152,9 +152,9 @@ class ExtractiveReader:
         scored.sort(key=lambda s: (-s.cover, s.span.end - s.span.start))
         best, rest = scored[:COMPARED], scored[COMPARED:]
         if best:
-            texts = [request.question, *(f"{s.span.context[-120:]} {s.text}".strip() for s in best)]
-            vectors = self._embedder.embed_texts(texts)
-            cosines = np.asarray(vectors[1:]) @ np.asarray(vectors[0])
+            asks = list(dict.fromkeys((request.question, *parts_of(request.question))))
+            vectors = self._embedder.embed_texts([*asks, *(f"{s.span.context[-120:]} {s.text}".strip() for s in best)])
+            cosines = (np.asarray(vectors[len(asks) :]) @ np.asarray(vectors[: len(asks)]).T).max(axis=1)
             best = [
                 _Scored(s.page, s.span, s.held, s.cover, float(c), _has_type(s.text, asked)) for s, c in zip(best, cosines, strict=True)
             ]
