@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from reportlab.lib import colors
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import Paragraph, Table, TableStyle
 
@@ -138,9 +140,9 @@ def scanned(path: Path, lines: list[tuple[str, int]], seed: int) -> None:
         pixels[rng.randrange(1240), rng.randrange(1754)] = rng.randrange(150, 235)
     canvas = Canvas(str(path), pagesize=A4, invariant=1)
     canvas.setTitle("Inspection certificate")
-    picture = path.with_suffix(".jpg")
-    image.save(picture, quality=82)
-    canvas.drawImage(str(picture), 0, 0, WIDTH, HEIGHT)
+    picture = io.BytesIO()
+    image.save(picture, "JPEG", quality=82)
+    picture.seek(0)
+    canvas.drawImage(ImageReader(picture), 0, 0, WIDTH, HEIGHT)  # from memory: a file's name would get into the bytes
     canvas.showPage()
     canvas.save()
-    picture.unlink()

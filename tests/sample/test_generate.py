@@ -75,4 +75,5 @@ def test_the_same_seed_gives_the_same_bytes_and_another_other_facts(tmp_path: Pa
     for path in (tmp_path / "a").iterdir():
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes(), path.name
     assert first == again and first["company"] != other["company"]
-    assert {q["answer"] for q in first["questions"] if q["answer"]}.isdisjoint({q["answer"] for q in other["questions"]})
+    answers = [{q["id"]: q["answer"] for q in value["questions"]} for value in (first, other)]
+    assert sum(answers[0][name] != answers[1][name] for name in answers[0]) >= 9
