@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.utils import timezone
-from qa.services.questions import runs_recover
 
 from ingestion.domain.lifecycle import JobState, StageState
 from ingestion.models import InboxEvent, Job, StageRun
 from ingestion.seams import load
 from ingestion.services.events import event_apply
 from ingestion.services.jobs import run_release_expired, runs_offer
+from qa.services.questions import runs_recover
 from workers.loop import repeat, stop_on_signals
 
 SETTLE_AFTER = timedelta(seconds=5)  # younger events are the consumer's own

@@ -7,11 +7,11 @@ import socket
 from uuid import UUID
 
 from celery import shared_task
-from qa.services.answering import run_execute
-from qa.services.questions import RUN_QUESTION_TASK
 
 from ingestion.services.jobs import RUN_STAGE_TASK
 from ingestion.services.pipeline import stage_run_execute
+from qa.services.answering import run_execute
+from qa.services.questions import RUN_QUESTION_TASK
 
 
 def worker_name() -> str:

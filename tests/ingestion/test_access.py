@@ -31,7 +31,7 @@ def test_the_sql_sees_what_the_predicate_sees(bench: Workbench, clauses, carried
     for number in carried:
         membership_start(group=groups[number], member=bob, actor="test")
 
-    def tags(numbers):  # noqa: ANN001, ANN202
+    def tags(numbers):
         return None if numbers is None else frozenset(groups[n].id for n in numbers)
 
     made = {class_intern(organisation.id, AccessClause(*map(tags, clause))).id: clause for clause in clauses}
@@ -43,7 +43,7 @@ def test_the_sql_sees_what_the_predicate_sees(bench: Workbench, clauses, carried
 
 @given(corpus=st.none() | TAGS, document=st.none() | TAGS, page=st.none() | TAGS, denies=st.tuples(TAGS, TAGS, TAGS), tags=TAGS)
 def test_the_rule(corpus, document, page, denies, tags) -> None:
-    def ids(numbers):  # noqa: ANN001, ANN202
+    def ids(numbers):
         return None if numbers is None else frozenset(UUID(int=n) for n in numbers)
 
     levels = [AccessList(ids(a), ids(d)) for a, d in zip((corpus, document, page), denies, strict=True)]

@@ -46,5 +46,8 @@ def test_audit_acts() -> None:
 
 def test_the_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    commands = {p.stem for p in (ROOT / "docmemo_site" / "management" / "commands").glob("[a-z]*.py")} - {"migrate", "quickstart"}
+    commands = {p.stem for p in (ROOT / "docmemo_site" / "management" / "commands").glob("[a-z]*.py")} - {
+        "migrate",
+        "quickstart",
+    }
     assert [name for name in sorted(commands) if name not in readme] == []
