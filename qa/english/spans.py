@@ -60,13 +60,13 @@ def spans_of(text: str, blocks: Sequence[Block]) -> list[Span]:
             caption = _flat(text[start:end])
             spans += [Span(s, e, SpanKind.CAPTION, heading) for s, e in _sentences(text, start, end)]
         elif block.kind is BlockKind.TABLE:
-            spans += _of_table(text, start, end, f"{heading} {caption} {block.label}".strip())
+            spans += _of_table(text, start, end, _flat(f"{heading} {caption} {block.label}"))
         elif block.kind is BlockKind.LIST:
             spans += [Span(s, e, SpanKind.ITEM, heading) for s, e in _items(text, start, end)]
         elif block.kind is BlockKind.PARAGRAPH:
             spans += [Span(s, e, SpanKind.SENTENCE, heading) for s, e in _sentences(text, start, end)]
         elif block.kind is BlockKind.FIGURE:
-            spans += _of_lines(text, start, end, f"{heading} {caption} {block.label}".strip())
+            spans += _of_lines(text, start, end, _flat(f"{heading} {caption} {block.label}"))
     return _with_before(text, spans)
 
 
