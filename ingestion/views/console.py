@@ -66,18 +66,19 @@ def corpus_page(
         "access_form": access or ListForm(corpus.organisation, initial=filled, auto_id="access_%s"),
         "upload_form": upload or UploadForm(corpus, auto_id="upload_%s"),
         "names": rows.group_names(corpus.organisation),
-        "search": request.GET.get("q", "")[:200],
-        "state": request.GET.get("state", ""),
+        **_filter(request),
     }
     refused = (upload and upload.errors) or (access and access.errors)
     return render(request, "ingestion/corpus.html", context, status=422 if refused else 200)
 
 
 def _table(request: HttpRequest, corpus: Corpus) -> rows.DocumentTable:
-    asked = request.GET
-    return rows.corpus_documents(
-        corpus, search=asked.get("q", "")[:200], state=asked.get("state", ""), page=asked.get("page", "1")[:9]
-    )
+    return rows.corpus_documents(corpus, **_filter(request), page=request.GET.get("page", "1")[:9])
+
+
+def _filter(request: HttpRequest) -> dict[str, str]:
+    """What the address asks for, bounded, without the one character that the database cannot hold."""
+    return {"search": request.GET.get("q", "").replace("\x00", "")[:200], "state": request.GET.get("state", "")[:20]}
 
 
 @require_safe
@@ -95,10 +96,7 @@ def corpus_documents(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
     table = _table(request, held)
     if request.GET.get("seen") == table.token:
         return HttpResponse(status=UNCHANGED)
-    context = {
-        "corpus": held, "table": table, "search": request.GET.get("q", "")[:200], "state": request.GET.get("state", ""),
-    }  # fmt: skip
-    return render(request, "ingestion/_documents.html", context)
+    return render(request, "ingestion/_documents.html", {"corpus": held, "table": table, **_filter(request)})
 
 
 @require_POST

@@ -12,7 +12,6 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from ingestion.domain.errors import IngestionError
-from ingestion.domain.ids import new_id
 from ingestion.models import Document
 from ingestion.selectors import console as rows
 from ingestion.selectors.evidence import page_visible
@@ -46,7 +45,7 @@ def upload(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
             organisation=corpus.organisation,
             actor=str(request.user.id),
             corpus=corpus,
-            external_id=known.external_id if known else f"upload/{new_id()}/{form.file_name}",
+            external_id=known.external_id if known else form.new_external_id,
             content=content_of(form.cleaned_data["file"]),
             file_name=form.file_name,
             title=title or (known.title if known else Path(form.file_name).stem.replace("_", " ")),

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.text import get_valid_filename
 
+from ingestion.domain.ids import new_id
 from ingestion.models import Corpus, Document, Organisation
 from ingestion.selectors.console import corpus_slug_taken, document_choices, highest_page, unknown_names
 
@@ -123,6 +123,12 @@ class UploadForm(NarrowForm):
 
     @property
     def file_name(self) -> str:
-        """The name of the file as given, made safe for a key and a title."""
+        """The name of the file as given, without characters that do not print."""
         upload: UploadedFile = self.cleaned_data["file"]
-        return get_valid_filename(upload.name or "document.pdf")[-200:]
+        name = "".join(letter for letter in upload.name or "" if letter.isprintable()).strip()
+        return name[-200:] or "document.pdf"
+
+    @property
+    def new_external_id(self) -> str:
+        """The external id of a new document: its own, whatever the file is called."""
+        return f"upload/{new_id()}/{self.file_name}"

@@ -145,6 +145,7 @@ class RunView:
     id: UUID
     question: str
     corpus_slug: str
+    document_id: UUID | None
     document_title: str
     state: str
     verdict: str
@@ -182,6 +183,7 @@ def run_view(run: Run) -> RunView:
         id=run.id,
         question=run.question.text,
         corpus_slug=run.question.corpus_slug,
+        document_id=run.question.document_asked,
         document_title=_document_title(asker, run),
         state=run.state,
         verdict=run.verdict,
@@ -220,10 +222,10 @@ def _document_title(asker: Asker, run: Run) -> str:
 
 
 def claim_view(number: int, claim: Claim, now: Mapping[UUID, Standing]) -> ClaimView:
-    """The claim with its citations, or without text when a page that carries it may not be read."""
+    """The claim with its citations, or without text when a page that carries it may not be read or is no longer held."""
     citations = sorted(claim.citations.all(), key=lambda citation: citation.ordinal)
     standing = [now.get(citation.page_id, Standing.GONE) for citation in citations]
-    if not all(one.text_may_be_shown for one in standing):
+    if not standing or not all(one.text_may_be_shown for one in standing):  # a purged page takes its citations with it
         return ClaimView(number, None, ())
     views = tuple(_citation_view(citation, one) for citation, one in zip(citations, standing, strict=True))
     return ClaimView(number, claim.text, views)
@@ -303,7 +305,7 @@ def evidence_view(run: Run, citation_id: UUID) -> EvidenceView | None:
     everything = [(claim, c) for claim in view.claims for c in claim.citations]
     claim, shown = next(((claim, c) for claim, c in everything if c.id == citation_id), (None, None))
     standing = shown.standing if shown else Standing.GONE
-    page = Page.objects.get(id=citation.page_id) if standing is Standing.OPEN else None
+    page = Page.objects.filter(id=citation.page_id).first() if standing is Standing.OPEN else None
     return EvidenceView(
         run_id=run.id,
         question=run.question.text,

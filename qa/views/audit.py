@@ -16,6 +16,7 @@ from ingestion.selectors.visibility import is_auditor
 from qa.models import Verdict
 from qa.selectors import chain as chains
 from qa.selectors import trail as trails
+from qa.views.portal import asked
 
 View = Callable[..., HttpResponse]
 
@@ -36,7 +37,7 @@ def auditors_only(view: View) -> View:
 @auditors_only
 def runs(request: HttpRequest) -> HttpResponse:
     """Every run of the organisation."""
-    person, verdict = request.GET.get("person", "").strip()[:150], request.GET.get("verdict", "")[:30]
+    person, verdict = asked(request.GET, "person", 150).strip(), asked(request.GET, "verdict", 30)
     rows, page = trails.organisation_runs(request.user, person=person, verdict=verdict, page=request.GET.get("page", "1")[:9])
     ends = [(value, trails.VERDICT_WORDS[value][0]) for value in Verdict.values]
     context = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -21,7 +21,7 @@ RECENT = 5
 def ask(request: HttpRequest) -> HttpResponse:
     """The form; a POST asks. What stands in the address fills the form in and never asks."""
     sent = request.POST if request.method == "POST" else request.GET
-    corpus, document = sent.get("corpus", "")[:100], sent.get("document", "")[:40]
+    corpus, document = asked(sent, "corpus", 100), asked(sent, "document", 40)
     text, refusal = sent.get("question", ""), ""
     if request.method == "POST":
         try:
@@ -43,6 +43,11 @@ def ask(request: HttpRequest) -> HttpResponse:
     return render(request, "qa/ask.html", context, status=422 if refusal else 200)
 
 
+def asked(sent: QueryDict, name: str, longest: int) -> str:
+    """A value of the address or the form, bounded, without the one character that the database cannot hold."""
+    return sent.get(name, "").replace("\x00", "")[:longest]
+
+
 def _uuid(text: str) -> UUID | None:
     """The id; a text that is none asks for a document that is not there."""
     if not text:
@@ -57,8 +62,8 @@ def _uuid(text: str) -> UUID | None:
 @login_required
 def document_choice(request: HttpRequest) -> HttpResponse:
     """The documents of a corpus, to choose from."""
-    corpus = request.GET.get("corpus", "")[:100]
-    return render(request, "qa/_document_choice.html", {"choices": views.choices(request.user, corpus), "document": ""})
+    choices = views.choices(request.user, asked(request.GET, "corpus", 100))
+    return render(request, "qa/_document_choice.html", {"choices": choices, "document": ""})
 
 
 @require_safe

@@ -129,6 +129,18 @@ def test_a_failed_job_is_retried_by_keyboard(visitor: Visitor, bench: Workbench)
     expect(visitor.page.get_by_text("It failed in the stage inspect")).to_be_visible()
 
 
+def test_a_question_about_cancelling_outlasts_the_polls(visitor: Visitor, bench: Workbench) -> None:
+    bench.submit(pump_manual(FACT), external_id="manual.pdf")
+    bench.deliver()
+    visitor.sign_in("admin")
+    visitor.open(f"/console/jobs/{bench.newest_job().id}/")
+    visitor.page.get_by_text("Cancel", exact=True).click()
+    bench.work(limit=2)
+    expect(visitor.page.get_by_text("2 of 6 steps")).to_be_visible()
+    visitor.page.get_by_role("button", name="Yes, cancel the job").click()
+    expect(visitor.page.get_by_text("The job was cancelled.")).to_be_visible()
+
+
 def test_the_trail_as_auditor(visitor: Visitor, bench: Workbench) -> None:
     bench.publish(pump_manual(FACT), external_id="manual.pdf", title="Manual of the pump X-200")
     visitor.sign_in("alice")

@@ -127,6 +127,14 @@ def test_a_document_of_another_corpus_gets_no_version_here(bench: Workbench, adm
     assert DocumentVersion.objects.count() == 1
 
 
+@pytest.mark.parametrize("name", ["Preisliste (2024) für Graz.pdf", "???.pdf", "..pdf", "a\u202eb\u0007.pdf", "x" * 400 + ".pdf"])
+def test_any_file_name_will_do(bench: Workbench, admin: Client, name: str) -> None:
+    assert _upload(admin, bench.corpus(), name=name).status_code == 302
+    _arrive(bench)
+    document = Document.objects.get()
+    assert document.live_version is not None and document.title.isprintable() and document.title
+
+
 def test_a_file_above_the_limit_is_refused_with_words(bench: Workbench, admin: Client, settings) -> None:
     settings.PIPELINE = {**settings.PIPELINE, "MAX_DOCUMENT_BYTES": 10}
     answer = _upload(admin, bench.corpus())

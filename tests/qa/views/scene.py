@@ -37,6 +37,7 @@ ONNX = {"BACKEND": "ingestion.seams.page_embedder.onnx_text.OnnxTextEmbedder", "
 class Scene:
     bench: Workbench
     owner: User
+    outsider: User
     corpus: Corpus
     document: Document
     answered: Run
@@ -59,7 +60,7 @@ class Scene:
         return Job.objects.filter(document=self.document).latest("created_at")
 
     def user(self, who: str) -> User:
-        return self.owner if who == "owner" else getattr(self.cast, who)
+        return {"owner": self.owner, "outsider": self.outsider}.get(who) or getattr(self.cast, who)
 
     def client(self, who: str) -> Client:
         """A browser in which this person has signed in; nobody has for `anonymous`."""
@@ -86,8 +87,10 @@ def scene(bench: Workbench, settings: LazySettings) -> Scene:
     corpus = bench.corpus()
     owner = person_create(organisation=bench.cast.organisation, username="olive", password=PASSWORD)
     role_grant(user=owner, role=Role.CORPUS_OWNER, corpus=corpus, actor="test")
+    roles = (Role.ORGANISATION_ADMIN, Role.AUDITOR)  # of the other organisation
+    outsider = person_create(organisation=bench.cast.elsewhere, username="oscar", password=PASSWORD, groups=("staff",), roles=roles)
     document = bench.publish(TEXT, external_id="prices.pdf", title=TITLE)
-    made = Scene(bench, owner, corpus, document, None, None)  # type: ignore[arg-type]
+    made = Scene(bench, owner, outsider, corpus, document, None, None)  # type: ignore[arg-type]
     made.answered = made.ask("alice", QUESTION)
     made.unanswered = made.ask("alice", UNANSWERED)
     assert (made.answered.verdict, made.unanswered.verdict != "answered") == ("answered", True), made.answered.reason

@@ -8,6 +8,7 @@ from uuid import uuid4
 from django.test import Client
 
 from ingestion.domain.ids import new_id
+from ingestion.models import Page
 from ingestion.seams import load
 from ingestion.services.corpora import access_replace
 from ingestion.services.documents import document_withdraw
@@ -213,6 +214,13 @@ def test_a_superseded_page_with_its_right_taken_away_shows_no_word(scene: Scene)
     scene.bench.publish(TEXT.replace("1200", "1300"), external_id="prices.pdf", title=TITLE)
     access_replace(actor="test", corpus=scene.corpus, document=scene.document, allow=("board",))
     _assert_nothing_left(scene, citation.id)
+
+
+def test_a_purged_page_takes_the_words_with_it(scene: Scene) -> None:
+    """Rows of a page that is no longer held are gone, and the citation with them."""
+    Page.objects.get(id=scene.citation.page_id).delete()
+    page = _html(scene.client("alice"), f"/runs/{scene.answered.id}/")
+    assert "1200 euro" not in page and "not available to you any more" in page
 
 
 def _assert_nothing_left(scene: Scene, citation_id: object, title_too: bool = True) -> None:
