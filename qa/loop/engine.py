@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ingestion.domain.evidence import Scope
 from qa.loop import state
 from qa.loop.crops import DrawCrop
-from qa.loop.ports import EvidenceDoor
+from qa.loop.ports import EvidenceDoor, TextPages
 from qa.loop.read import Reading, checked
 from qa.loop.rerank import Reranker, ScoreReranker
 from qa.loop.settings import LoopSettings, QuestionText
@@ -51,10 +51,12 @@ def run_question(
     reranker: Reranker | None = None,
     elapsed: Callable[[], float] = lambda: 0.0,
     draw_crop: DrawCrop | None = None,
+    text_pages: TextPages | None = None,
 ) -> RunResult:
     """Work on the question for at most `settings.rounds` rounds; `on_round` hears of each round when it is done.
 
-    `elapsed` gives the seconds since the question was taken up, `draw_crop` draws a part of a page as JPEG. Failures of the reader
+    `elapsed` gives the seconds since the question was taken up, `draw_crop` draws a part of a page as JPEG,
+    `text_pages` confirms from the texts themselves that a term stands on no visible page. Failures of the reader
     end in the result; failures of the door and of the callbacks pass through to the caller.
     """
     means = _Means(question, door, reader, reranker or ScoreReranker(settings.near_useful), settings, seed, elapsed, draw_crop)
@@ -80,7 +82,7 @@ def run_question(
         elif reading.result.status is ReadStatus.ANSWER:
             return _ended(means, run, EndState.ANSWERED, Reason.ANSWERED, reading.result)
         elif reading.result.status is ReadStatus.NOT_ANSWERABLE:
-            if proof := state.absence(run, reader, reading.result):
+            if proof := state.absence(run, reader, reading.result, text_pages):
                 return _ended(means, run, EndState.NOT_IN_DOCUMENTS, proof, reading.result)
             why = Reason.ABSENCE_UNPROVEN
         else:

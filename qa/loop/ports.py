@@ -36,6 +36,14 @@ class EvidenceDoor(Protocol):
         """For each content word (lexeme) of the query, on how many visible pages of the scope it stands."""
 
 
+class TextPages(Protocol):
+    """Bound to one asker and one run, like the door. Slower than `term_pages`: it looks at texts, not at postings."""
+
+    def __call__(self, terms: Sequence[str]) -> Mapping[str, int]:
+        """For each term, on how many visible pages of the scope it stands, also inside longer words: letters and digits are
+        compared, without case and without what stands between them."""
+
+
 class TextEmbedder(Protocol):
     def embed_texts(self, texts: Sequence[str]) -> np.ndarray:
         """(n, d) unit vectors, float32."""

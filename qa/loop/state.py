@@ -10,7 +10,7 @@ from uuid import UUID
 from ingestion.domain.evidence import PageCandidate, PageView, Scope
 from ingestion.domain.pages import Box
 from qa.loop.crops import DrawCrop
-from qa.loop.ports import EvidenceDoor
+from qa.loop.ports import EvidenceDoor, TextPages
 from qa.loop.read import Reading, build_request, request_summary, votes_of, with_pictures
 from qa.loop.rerank import Reranker, RerankRequest, RerankResult, completed
 from qa.loop.retrieve import Pool, Searches, choose_pool, neighbours_of, score_pool, search
@@ -129,18 +129,28 @@ def remember(
     return outcome
 
 
+def _in_text(result: ReadResult, text_pages: TextPages | None) -> bool:
+    if text_pages is None:
+        return False
+    found = text_pages(tuple(result.absent_terms))
+    return any(found.get(term, 1) for term in result.absent_terms)
+
+
 def _brief(run: RunState, settings: LoopSettings) -> EpisodicBrief:
     numbers = {page_id: view.number for page_id, view in run.views.items()}
     return (run.episodic if settings.use_episodic else EpisodicMemory()).brief(numbers, settings.brief_characters)
 
 
-def absence(run: RunState, reader: Reader, result: ReadResult) -> Reason | None:
-    """What proves that the answer is not there: a decisive word on no visible page, or every visible page read. Else nothing does."""
+def absence(run: RunState, reader: Reader, result: ReadResult, text_pages: TextPages | None) -> Reason | None:
+    """What proves that the answer is not there: a decisive word on no visible page, or every visible page read. Else nothing does.
+
+    Counts by lexeme miss a word inside a longer one (a year in 25.04.2018); `text_pages`, where given, looks at the text itself.
+    """
     if run.scope.unreadable_pages and not reader.looks_at_pictures:
         return None
     forms = [form for counted in result.absent_terms.values() for form in counted]
     counted = bool(forms) and all(result.absent_terms.values()) and not run.scope.unreadable_pages
-    if counted and all(run.term_pages.get(form) == 0 for form in forms):
+    if counted and all(run.term_pages.get(form) == 0 for form in forms) and not _in_text(result, text_pages):
         return Reason.TERMS_ABSENT
     return Reason.ALL_PAGES_READ if len(run.seen) >= run.scope.visible_pages else None
 

@@ -186,6 +186,20 @@ def test_an_absent_term_is_counted_again_by_the_loop() -> None:
     assert ask(absent({"zenfabrik": 0}), with_scan).reason is Reason.ABSENCE_UNPROVEN
 
 
+def test_counts_of_absence_are_confirmed_from_the_texts_where_that_is_possible() -> None:
+    step = ReadResult(ReadStatus.NOT_ANSWERABLE, absent_terms={"Zenfabrik": {"zenfabrik": 0}})
+    for count, expected in ((0, Reason.TERMS_ABSENT), (1, Reason.ABSENCE_UNPROVEN)):
+        reader = ScriptedReader([step], vocabulary="zenfabrik")
+        asked: list = []
+
+        def text_pages(terms, count=count, asked=asked):
+            asked.extend(terms)
+            return dict.fromkeys(terms, count)
+
+        result = run_question(QUESTION, door(), reader, replace(GREEDY, rounds=1), 1, text_pages=text_pages)
+        assert result.reason is expected and asked == ["Zenfabrik"]
+
+
 def test_hidden_pages_are_never_shown_nor_scored_nor_named() -> None:
     hidden = [page_id(1, n) for n in (2, 4)]
     result = run([need_more(useful=(1, 3))], the_door=door(hidden=hidden))
