@@ -108,6 +108,7 @@ class OnnxTextEmbedder:
         options.intra_op_num_threads = self.threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        options.enable_cpu_mem_arena = False  # an arena keeps the largest batch for ever, in every worker
         return onnxruntime.InferenceSession(str(self.folder.model), options, providers=["CPUExecutionProvider"])
 
     @cached_property
