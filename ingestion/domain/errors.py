@@ -47,6 +47,7 @@ DOCUMENT_FAILURES: dict[str, tuple[type[IngestionError], str]] = {
     "xfa_form": (NeedsHuman, "The PDF is a dynamic XFA form: its content is not in its pages. Print it to PDF and send that."),
     "parser_memory": (Permanent, "Reading the file took more memory than one document may use."),
     "parser_timeout": (Permanent, "Reading the file took longer than one document may take."),
+    "parser_output": (Permanent, "Reading the file produced more data than one document may."),
     "parser_died": (Transient, "The process that read the file died."),
     "stage_failed": (Transient, "A stage failed for a reason that may pass."),
     "attempts_exhausted": (NeedsHuman, "Every attempt failed; the last reason is kept with the job."),

@@ -1,83 +1,107 @@
-"""The parsing process: what it may use, and that its death is told for what it was."""
+"""The bounded process: what comes back, and what becomes of children that misbehave."""
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
-from ingestion.domain.errors import IngestionError, NeedsHuman, Transient, failure
-from ingestion.seams.renderer import Limits
-from ingestion.seams.sandbox import run_bounded
+from ingestion.domain.errors import NeedsHuman
+from ingestion.seams import sandbox
+from ingestion.seams.sandbox import Bounds
 
-HERE = "tests.contracts.test_sandbox"
-LIMITS = Limits(memory_bytes=512 * 1024**2, seconds=20, max_pages=1)
-
-
-def echo(**values: object) -> dict:
-    return {**values, "environment": sorted(os.environ), "descriptors": sorted(os.listdir("/proc/self/fd"))}
+HERE = "tests.ingestion.pdf.children"
+ROOT = Path(__file__).resolve().parents[2]
+BOUNDS = Bounds(memory_bytes=512 * 1024**2, seconds=60, output_bytes=1024**2)
 
 
-def eat_memory() -> int:
-    return len(bytearray(4 * 1024**3))
+def test_values_come_back() -> None:
+    assert sandbox.run_whole(f"{HERE}:count", {"to": 3}, BOUNDS) == [0, 1, 2]
 
 
-def hang() -> None:
-    while True:
-        pass
+def test_the_child_has_nothing_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCMEMO_DATABASE_URL", "postgres://secret")
+    with tempfile.TemporaryFile() as held:
+        os.set_inheritable(held.fileno(), True)
+        [found] = sandbox.run_whole(f"{HERE}:surroundings", {}, BOUNDS)
+    assert "DOCMEMO_DATABASE_URL" not in found["environment"]
+    assert found["group"] and found["modules"] == []
+    assert found["descriptors"] is None or found["descriptors"] <= 5  # in, out, err, the values, the listing itself
+    assert not Path(found["folder"]).exists()
 
 
-def die() -> None:
-    os.kill(os.getpid(), 9)
-
-
-def refuse() -> None:
-    raise failure("encrypted")
-
-
-def write_much() -> None:
-    Path("big").write_bytes(b"x" * 10**8)
-
-
-def leave_a_child() -> int:
-    return os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "300")
-
-
-def test_values_go_in_and_out() -> None:
-    found = run_bounded(f"{HERE}:echo", {"a": 1, "b": ["ü"]}, LIMITS)
-    assert (found["a"], found["b"]) == (1, ["ü"])
-    assert not {name for name in found["environment"] if name.startswith(("DATABASE", "SECRET", "DOCMEMO", "CELERY", "DJANGO"))}
+def test_a_typed_failure_keeps_its_type_and_the_values_before_it() -> None:
+    values, ended = sandbox.run(f"{HERE}:raises", {"code": "encrypted"}, BOUNDS)
+    assert values == [1] and not ended.died
+    assert isinstance(ended.failure, NeedsHuman) and ended.failure.code == "encrypted" and "a fact" in ended.failure.message
+    with pytest.raises(NeedsHuman):
+        sandbox.run_whole(f"{HERE}:raises", {"code": "encrypted"}, BOUNDS)
 
 
 @pytest.mark.parametrize(
-    ("function", "code", "kind"),
+    ("function", "argument", "bounds", "code"),
     [
-        ("eat_memory", "parser_memory", IngestionError),
-        ("hang", "parser_timeout", IngestionError),
-        ("die", "parser_died", Transient),
-        ("refuse", "encrypted", NeedsHuman),
-        ("write_much", "parser_died", Transient),
-        ("no_such_function", "parser_died", Transient),
+        ("breaks", {}, BOUNDS, "parser_died"),
+        ("dies", {"signum": int(signal.SIGSEGV)}, BOUNDS, "parser_died"),
+        ("dies", {"signum": int(signal.SIGKILL)}, BOUNDS, "parser_died"),
+        ("dies", {"signum": int(signal.SIGXCPU)}, BOUNDS, "parser_timeout"),
+        ("sleeps", {"after": 1}, Bounds(512 * 1024**2, seconds=2), "parser_timeout"),
+        ("sleeps", {"after": 1}, Bounds(512 * 1024**2, seconds=600, item_seconds=2), "parser_timeout"),
+        ("writes", {"size": 2 * 1024**2}, BOUNDS, "parser_output"),
     ],
 )
-def test_each_end_is_told_for_what_it_was(function: str, code: str, kind: type[IngestionError]) -> None:
-    limits = Limits(512 * 1024**2, 2.0 if function == "hang" else 20.0, 1, output_bytes=10**6)
-    with pytest.raises(kind) as raised:
-        run_bounded(f"{HERE}:{function}", {}, limits)
-    assert raised.value.code == code
+def test_a_death_is_told_apart_and_loses_no_finished_value(function: str, argument: dict[str, int], bounds: Bounds, code: str) -> None:
+    values, ended = sandbox.run(f"{HERE}:{function}", argument, bounds)
+    assert ended.died and ended.failure is not None and ended.failure.code == code
+    assert values in ([0], [1])
 
 
-def test_nothing_is_left_behind() -> None:
-    before = set(os.listdir(tempfile.gettempdir()))
-    child = run_bounded(f"{HERE}:leave_a_child", {}, LIMITS)
-    with pytest.raises(IngestionError):
-        run_bounded(f"{HERE}:die", {}, LIMITS)
-    with pytest.raises(ProcessLookupError):
-        for _ in range(200):
-            os.kill(child, 0)
-            os.sched_yield()
-            if "Z" in Path(f"/proc/{child}/stat").read_text().split(")")[1][:3]:
-                raise ProcessLookupError
-    assert not [name for name in set(os.listdir(tempfile.gettempdir())) - before if name.startswith("docmemo-sandbox-")]
+@pytest.mark.skipif(sys.platform != "linux", reason="address space is bounded on Linux only")
+def test_memory_is_bounded() -> None:
+    values, ended = sandbox.run(f"{HERE}:greedy", {}, BOUNDS)
+    assert values == [1] and ended.died and ended.failure is not None and ended.failure.code == "parser_memory"
+
+
+def test_what_the_child_started_ends_with_it(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    _, ended = sandbox.run(f"{HERE}:grandchild", {"pid_file": str(pid_file)}, Bounds(512 * 1024**2, seconds=60, item_seconds=3))
+    assert ended.died
+    assert _gone(int(pid_file.read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
+def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    code = (
+        "from ingestion.seams.sandbox import Bounds, run\n"
+        f"run('{HERE}:tell_and_sleep', {{'pid_file': {str(pid_file)!r}}}, Bounds(512 * 1024**2, seconds=600))"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
+    try:
+        for _ in range(600):
+            if pid_file.exists() and pid_file.read_text():
+                break
+            time.sleep(0.05)
+        child = int(pid_file.read_text())
+    finally:
+        parent.kill()
+        parent.wait()
+    assert _gone(child)
+
+
+def _gone(pid: int) -> bool:
+    for _ in range(200):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        if Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+            return True  # dead; whoever inherited it has not buried it yet
+        time.sleep(0.05)
+    return False

@@ -1,10 +1,12 @@
-"""Opening a PDF with PDFium in a process that may die; repairing and decrypting with qpdf where PDFium cannot. For the child only."""
+"""Opening a PDF in the parsing process: by its content, mended or decrypted by qpdf where PDFium alone cannot.
+
+What is done depends on the bytes alone, so every child that opens the same file comes to the same pages.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,89 +18,97 @@ from pypdfium2 import raw
 from ingestion.domain.errors import failure
 
 HEADER_WITHIN = 1024
-MAX_SCANNED = 20_000_000  # bytes looked through for a mark of the catalogue
+MENDED = "mended.pdf"  # in the child's own working folder, which goes with it
+QPDF_TROUBLE = (pikepdf.PdfError, RuntimeError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+
+# What the first bytes tell a person who sent something else.
+_OTHER_TYPES = (
+    (b"\xff\xd8\xff", "it looks like a JPEG picture"),
+    (b"\x89png", "it looks like a PNG picture"),
+    (b"gif8", "it looks like a GIF picture"),
+    (b"ii*\0", "it looks like a TIFF picture"),
+    (b"mm\0*", "it looks like a TIFF picture"),
+    (b"pk\x03\x04", "it looks like an Office document or a ZIP archive"),
+    (b"\xd0\xcf\x11\xe0", "it looks like an old Office document"),
+    (b"{\\rtf", "it looks like an RTF document"),
+    (b"%!ps", "it looks like a PostScript file"),
+    (b"<!doctype html", "it looks like a web page"),
+    (b"<html", "it looks like a web page"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
+    """A document that PDFium has open. `repaired` and `decrypted` say that it is qpdf's copy."""
+
     pdf: pdfium.PdfDocument
-    repaired: bool
+    repaired: bool = False
+    decrypted: bool = False
 
 
 @contextlib.contextmanager
 def opened(path: str, password: str | None) -> Iterator[Opened]:
-    """The document, as it is or as qpdf could mend it. Raises the failure that a person reads."""
-    check_type(Path(path))
-    with contextlib.ExitStack() as stack:
-        try:
-            pdf = pdfium.PdfDocument(path, password=password)
-            first_page_loads(pdf)
-            result = Opened(pdf, False)
-        except pdfium.PdfiumError as error:
-            if getattr(error, "err_code", None) == raw.FPDF_ERR_SECURITY:
-                raise failure("unsupported_encryption") from None
-            folder = stack.enter_context(tempfile.TemporaryDirectory())
-            pdf = pdfium.PdfDocument(mended(path, password, folder))
-            result = Opened(pdf, True)
-        stack.callback(pdf.close)
-        yield result
+    """The document, its first page loadable. Raises the failure that a person reads."""
+    _check_content(Path(path))
+    found = _as_it_is(path, password) or _by_qpdf(path, password)
+    try:
+        yield found
+    finally:
+        found.pdf.close()
 
 
-def check_type(path: Path) -> None:
-    """By content, not by name."""
+def _check_content(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(HEADER_WITHIN)
     if not head:
         raise failure("empty_file")
     if b"%PDF-" not in head:
-        raise failure("not_a_pdf", _looks_like(head))
+        start = head.lstrip()[:64].lower()
+        raise failure("not_a_pdf", next((what for magic, what in _OTHER_TYPES if start.startswith(magic)), ""))
 
 
-def _looks_like(head: bytes) -> str:
-    stripped = head.lstrip()[:64].lower()
-    for start, name in (
-        (b"\xff\xd8", "it looks like a JPEG picture"),
-        (b"\x89png", "it looks like a PNG picture"),
-        (b"pk\x03\x04", "it looks like an Office document or a ZIP archive"),
-        (b"<!doctype html", "it looks like a web page"),
-        (b"<html", "it looks like a web page"),
-        (b"{\\rtf", "it looks like an RTF document"),
-        (b"\xd0\xcf\x11\xe0", "it looks like an old Office document"),
-    ):
-        if stripped.startswith(start):
-            return name
-    return ""
+def _as_it_is(path: str, password: str | None) -> Opened | None:
+    try:
+        pdf = pdfium.PdfDocument(path, password=password)
+    except pdfium.PdfiumError:
+        if raw.FPDF_GetLastError() == raw.FPDF_ERR_SECURITY:
+            raise failure("unsupported_encryption") from None
+        return None
+    if len(pdf) and _loads(pdf):
+        return Opened(pdf)
+    pdf.close()
+    return None
 
 
-def first_page_loads(pdf: pdfium.PdfDocument) -> None:
-    """A page tree that PDFium counts but cannot walk is as good as damaged."""
-    if len(pdf):
-        pdf[0].close()
+def _loads(pdf: pdfium.PdfDocument) -> bool:
+    """Whether the first and the last page load: a page tree that PDFium counts and cannot walk is damage."""
+    for index in {0, len(pdf) - 1}:
+        page = raw.FPDF_LoadPage(pdf, index)
+        if not page:
+            return False
+        raw.FPDF_ClosePage(page)
+    return True
 
 
-def mended(path: str, password: str | None, folder: str) -> str:
-    """A copy that qpdf has decrypted or rebuilt. Raises encrypted, no_pages or corrupt."""
-    target = str(Path(folder, "mended.pdf"))
+def _by_qpdf(path: str, password: str | None) -> Opened:
+    """A copy that qpdf decrypted or rebuilt. Raises encrypted, unsupported_encryption, no_pages or corrupt."""
     try:
         with pikepdf.open(path, password=password or "") as pdf:
-            if not len(pdf.pages):
-                raise failure("no_pages")
-            pdf.save(target)
-        with contextlib.closing(pdfium.PdfDocument(target)) as again:
-            first_page_loads(again)
+            encrypted = pdf.is_encrypted
+            pdf.save(MENDED, encryption=False)
+        mended = pdfium.PdfDocument(MENDED)
+        if len(mended) and _loads(mended):
+            return Opened(mended, repaired=not encrypted, decrypted=encrypted)
+        mended.close()
     except pikepdf.PasswordError:
         raise failure("encrypted") from None
-    except (pikepdf.PdfError, pdfium.PdfiumError, RuntimeError, ValueError, RecursionError):
-        content = Path(path).read_bytes()
-        if re.search(rb"/Count\s+0\b", content) and not re.search(rb"/Type\s*/Page\b", content):
-            raise failure("no_pages") from None
-        raise failure("corrupt") from None
-    return target
+    except (*QPDF_TROUBLE, pdfium.PdfiumError) as error:
+        if "unsupported encryption" in str(error).lower():
+            raise failure("unsupported_encryption") from None
+    raise failure("no_pages" if _says_no_pages(Path(path)) else "corrupt")
 
 
-def is_xfa(pdf: pdfium.PdfDocument, path: str) -> bool:
-    """A form whose content is XFA: its pages are a placeholder, or say that they need another program."""
-    if raw.FPDF_GetFormType(pdf) == raw.FORMTYPE_XFA_FULL:
-        return True
-    with Path(path).open("rb") as file:
-        return bool(re.search(rb"/NeedsRendering\s+true", file.read(MAX_SCANNED)))
+def _says_no_pages(path: Path) -> bool:
+    """Whether the file is whole and its page tree is empty, which qpdf and PDFium both call damage."""
+    content = path.read_bytes() if path.stat().st_size < 1_000_000 else b""
+    return bool(re.search(rb"/Kids\s*\[\s*\]", content)) and not re.search(rb"/Type\s*/Page\b", content)

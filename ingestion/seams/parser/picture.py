@@ -1,0 +1,73 @@
+"""What the drawn page tells about its text: which words show, and how much of the page is pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from ingestion.domain.pages import Box
+from ingestion.seams.parser.placed import Placed
+
+SHOWS = 14  # levels of one colour channel that a word's surroundings span at least where it is to be seen
+MARGIN = 0.25  # of a word's height around it, so that a sign that fills its box is still seen against its ground
+GRID = 48  # cells a side for measuring how much of a page is covered
+FLAT = 6  # levels that an empty page may span, as drawn
+
+
+class Picture:
+    """A drawn page for looking at places of it. The picture itself is trusted: it was drawn here."""
+
+    def __init__(self, path: Path) -> None:
+        with Image.open(path) as image:
+            self.rgb = np.asarray(image.convert("RGB"))
+        self.grey = self.rgb.max(axis=2)  # any channel will do for the first look, and this one is cheap
+        self.height, self.width = self.grey.shape
+
+    @property
+    def blank(self) -> bool:
+        """One colour all over."""
+        return bool((np.ptp(self.rgb.reshape(-1, 3), axis=0) <= FLAT).all())
+
+    def shows(self, box: Box) -> bool:
+        """Whether there is anything to be seen at a place."""
+        x0, y0, x1, y1 = box
+        margin = max(1.0, MARGIN * (y1 - y0) * self.height)
+        top, bottom = int(max(0.0, y0 * self.height - margin)), int(y1 * self.height + margin) + 1
+        left, right = int(max(0.0, x0 * self.width - margin)), int(x1 * self.width + margin) + 1
+        patch = self.grey[top:bottom, left:right]
+        if patch.size == 0 or int(patch.max()) - int(patch.min()) > SHOWS:
+            return True
+        colours = self.rgb[top:bottom, left:right].reshape(-1, 3)
+        return bool((np.ptp(colours, axis=0) > SHOWS).any())
+
+
+def shown(words: Sequence[Placed], picture: Picture | None, images: Sequence[Box]) -> tuple[list[Placed], int]:
+    """The words that a reader of the page can see, and how many were hidden.
+
+    Hidden is what the picture does not show (white on white, covered), and invisible text that does not lie over an
+    image: over one it is the layer of an OCR program.
+    """
+    kept = []
+    for word in words:
+        if word.invisible and not _lies_over(word.box, images):
+            continue
+        if picture is None or word.unjudgeable or picture.shows(word.box):
+            kept.append(word)
+    return kept, len(words) - len(kept)
+
+
+def _lies_over(box: Box, images: Sequence[Box]) -> bool:
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in images)
+
+
+def covered(boxes: Sequence[Box]) -> float:
+    """Share of the page that lies under at least one of the boxes, to the grid's precision."""
+    cells = np.zeros((GRID, GRID), dtype=bool)
+    for box in boxes:
+        left, top, right, bottom = (round(side * GRID) for side in box)
+        cells[top : max(top + 1, bottom), left : max(left + 1, right)] = True
+    return float(cells.mean())

@@ -1,0 +1,76 @@
+"""What the sandbox is asked to run in its tests: well-behaved, raising, greedy, slow and dying functions."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ingestion.domain.errors import failure
+
+
+def count(to: int) -> Iterator[int]:
+    yield from range(to)
+
+
+def surroundings() -> Iterator[dict[str, Any]]:
+    Path("left-behind").write_text("x")
+    descriptors = Path("/proc/self/fd")
+    yield {
+        "folder": os.getcwd(),
+        "environment": sorted(os.environ),
+        "group": os.getpgrp() == os.getpid(),
+        "descriptors": len(list(descriptors.iterdir())) if descriptors.exists() else None,
+        "modules": sorted(name for name in sys.modules if name in ("django.db", "celery")),
+    }
+
+
+def raises(code: str) -> Iterator[int]:
+    yield 1
+    raise failure(code, "a fact")
+
+
+def breaks() -> Iterator[int]:
+    yield 1
+    raise ZeroDivisionError
+
+
+def greedy() -> Iterator[int]:
+    yield 1
+    held = []
+    while True:
+        held.append(bytearray(64 * 1024 * 1024))
+
+
+def sleeps(after: int) -> Iterator[int]:
+    yield from range(after)
+    time.sleep(3600)
+
+
+def dies(signum: int) -> Iterator[int]:
+    yield 1
+    os.kill(os.getpid(), signum)
+    signal.pause()
+
+
+def writes(size: int) -> Iterator[int]:
+    yield 1
+    Path("big").write_bytes(b"0" * size)
+
+
+def grandchild(pid_file: str) -> Iterator[int]:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+    Path(pid_file).write_text(str(child.pid))
+    yield child.pid
+    time.sleep(3600)
+
+
+def tell_and_sleep(pid_file: str) -> Iterator[int]:
+    Path(pid_file).write_text(str(os.getpid()))
+    yield 1
+    time.sleep(3600)
