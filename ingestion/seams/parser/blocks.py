@@ -54,12 +54,26 @@ def margin_key(text: str) -> str:
 
 
 def blocks_of(
-    text: str, lines: Sequence[Line], body: float, repeated: Collection[str] = (), images: Sequence[Box] = (), rules: Sequence[Box] = ()
+    text: str,
+    lines: Sequence[Line],
+    body: float,
+    repeated: Collection[str] = (),
+    images: Sequence[Box] = (),
+    rules: Sequence[Box] = (),
+    larger: float = 1.15,
 ) -> tuple[Block, ...]:
-    """The blocks in reading order, tables and figures labelled by their captions; figures come last, without text."""
+    """The blocks in reading order, tables and figures labelled by their captions; figures come last, without text.
+
+    A line is a heading where its letters are at least `larger` times the body's.
+    """
     tables = table_ranges(lines, rules)
     in_table = {index for first, end in tables for index in range(first, end)}
-    kinds = [BlockKind.TABLE if i in in_table else _kind(i, text, lines, body, repeated) for i in range(len(lines))]
+    kinds: list[BlockKind] = []
+    for index in range(len(lines)):
+        kind = BlockKind.TABLE if index in in_table else _kind(index, text, lines, body, repeated, larger)
+        if kind is BlockKind.HEADING and text[lines[index].start].islower() and (not kinds or kinds[-1] is not kind):
+            kind = BlockKind.PARAGRAPH  # the middle of a sentence in larger letters
+        kinds.append(kind)
     starts = {first for first, _ in tables}
     blocks: list[Block] = []
     group: list[int] = []
@@ -70,11 +84,12 @@ def blocks_of(
         group.append(index)
     if group:
         blocks.append(_block(group, text, lines, kinds, body))
-    figures = [Block(BlockKind.FIGURE, len(text), len(text), box) for box in images]
+    tables_at = [block.box for block in blocks if block.kind is BlockKind.TABLE]
+    figures = [Block(BlockKind.FIGURE, len(text), len(text), box) for box in images if not _mostly_in(box, tables_at)]
     return tuple(_labelled(blocks, figures))
 
 
-def _kind(index: int, text: str, lines: Sequence[Line], body: float, repeated: Collection[str]) -> BlockKind:
+def _kind(index: int, text: str, lines: Sequence[Line], body: float, repeated: Collection[str], larger: float) -> BlockKind:
     line = lines[index]
     content = text[line.start : line.end].strip()
     words = content.count(" ") + 1
@@ -82,19 +97,22 @@ def _kind(index: int, text: str, lines: Sequence[Line], body: float, repeated: C
         return BlockKind.FURNITURE
     if CAPTION.match(content) and _starts_something(index, lines):
         return BlockKind.CAPTION
-    if words <= HEADING_WORDS and _looks_like_heading(line, content, index, lines, body):
+    if words <= HEADING_WORDS and _looks_like_heading(content, index, lines, body, larger):
         return BlockKind.HEADING
     return BlockKind.LIST if BULLET.match(content) else BlockKind.PARAGRAPH
 
 
 def _is_furniture(line: Line, content: str, words: int, body: float, repeated: Collection[str], lines: Sequence[Line]) -> bool:
-    if words > FURNITURE_WORDS or len(lines) < 3 or not _in_margin(line, 0.1):
+    if words > FURNITURE_WORDS or len(lines) < 3:
         return False
-    if margin_key(content) in repeated:
+    if _in_margin(line, 0.1) and margin_key(content) in repeated:
         return True
+    number = bool(PAGE_NUMBER.fullmatch(content))
+    if number and line.box[1] >= max(other.box[1] for other in lines) and line.box[1] > 0.5:
+        return True  # the last thing on a page that does not fill its paper
     if not _in_margin(line, MARGIN):
         return False
-    return bool(PAGE_NUMBER.fullmatch(content)) or (_in_margin(line, OUTER) and line.size <= 1.05 * body)
+    return number or (_in_margin(line, OUTER) and line.size <= 1.05 * body)
 
 
 def _in_margin(line: Line, share: float) -> bool:
@@ -110,10 +128,11 @@ def _starts_something(index: int, lines: Sequence[Line]) -> bool:
     return gap > 0.35 * height or gap < -height or abs(line.size - before.size) > 0.06 * line.size or line.bold != before.bold
 
 
-def _looks_like_heading(line: Line, content: str, index: int, lines: Sequence[Line], body: float) -> bool:
+def _looks_like_heading(content: str, index: int, lines: Sequence[Line], body: float, larger: float) -> bool:
+    line = lines[index]
     if sum(map(str.isalpha, content)) < 3 or content[-1] in ".,;" or len(line.cells) > 2 or body <= 0:
         return False
-    if line.size >= 1.15 * body:
+    if line.size >= larger * body:
         return True
     alone = index + 1 >= len(lines) or not (
         lines[index + 1].bold and abs(lines[index + 1].size - line.size) < 0.5 and lines[index + 1].end - lines[index + 1].start > 60
@@ -177,6 +196,13 @@ def _labelled(blocks: list[Block], figures: list[Block]) -> list[Block]:
             block = result[at]
             result[at] = Block(block.kind, block.start, block.end, block.box, block.level, caption.label)
     return result
+
+
+def _mostly_in(box: Box, places: Sequence[Box]) -> bool:
+    """Whether more than half of a box lies in one of the places: the rules and the ground of a table are no figure."""
+    return any(
+        area((max(box[0], b[0]), max(box[1], b[1]), min(box[2], b[2]), min(box[3], b[3]))) > 0.5 * area(box) for b in places
+    )
 
 
 def _distance(a: Box, b: Box) -> float:

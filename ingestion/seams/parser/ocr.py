@@ -19,15 +19,20 @@ LITTLE = 12  # characters, weighed: below this the page may stand on its head
 LEAST = 4  # characters, weighed, for believing that it does
 SIDEWAYS = 0.5  # share of characters in lines higher than wide
 LINE_CHARACTERS = 1000
-GUTTER, BAND = 0.01, 0.015  # of the page's width and height: a space between columns, and between parts of a page
+GUTTER = 0.01  # of the page's width: a space between columns
+BAND = 1.1  # of a line's height: a space between parts of a page
 MODELS = {"Det.model_path": "PP-OCRv6_det_small.onnx", "Rec.model_path": "PP-OCRv6_rec_small.onnx"}
 
 
 @dataclass(frozen=True, slots=True)
 class OcrSettings:
-    """Pixels of the long side that is looked at, and that is searched for lines; threads of the model."""
+    """Pixels of the long side in which letters are read, and in which lines are looked for; threads of the model.
 
-    long_side: int = 1000
+    Looking for lines costs with the square of its side; reading a line costs the same whatever the picture's size, and
+    spaces between words are lost in small ones.
+    """
+
+    long_side: int = 1500
     detect_side: int = 960
     threads: int = 1
 
@@ -152,13 +157,14 @@ def _certain(lines: list[Line]) -> bool:
 def _rows(lines: list[Line]) -> list[list[Line]]:
     """Lines in reading order, those of one height in one row: columns first where a gutter parts the page."""
     if len(lines) > 3:
-        for parts in (_parted(lines, 1, BAND), _parted(lines, 0, GUTTER)):
+        band = BAND * sorted(line.lie[3] - line.lie[1] for line in lines)[len(lines) // 2]
+        for parts in (_parted(lines, 1, band), _parted(lines, 0, GUTTER)):
             if len(parts) > 1:
                 return [row for part in parts for row in _rows(part)]
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda found: found.lie[1] + found.lie[3]):
-        middle, height = (line.lie[1] + line.lie[3]) / 2, line.lie[3] - line.lie[1]
-        if rows and abs((rows[-1][-1].lie[1] + rows[-1][-1].lie[3]) / 2 - middle) < 0.5 * height:
+        middle, height = _middle(line), line.lie[3] - line.lie[1]
+        if rows and abs(_middle(rows[-1][-1]) - middle) < 0.5 * height:
             rows[-1].append(line)
         else:
             rows.append([line])
@@ -177,13 +183,25 @@ def _parted(lines: list[Line], axis: int, gap: float) -> list[list[Line]]:
             parts.append([])
         parts[-1].append(line)
         end = max(end, line.lie[axis + 2])
-    if axis == 0 and not all(len(part) >= 4 and _reads_like_prose(part) for part in parts):
+    if axis == 0 and len(parts) > 1 and not _are_columns(parts):
         return [lines]
     return parts
 
 
-def _reads_like_prose(lines: list[Line]) -> bool:
-    return sum(len(line.text) for line in lines) >= 18 * len(lines)
+def _are_columns(parts: list[list[Line]]) -> bool:
+    """Whether parts side by side are read one after the other, not row by row as the cells of a table are."""
+    if any(len(part) < 2 for part in parts):
+        return False
+    if all(len(part) >= 4 and sum(len(line.text) for line in part) >= 18 * len(part) for part in parts):
+        return True
+    fewest = min(parts, key=len)
+    others = [line for part in parts if part is not fewest for line in part]
+    level = sum(any(abs(_middle(a) - _middle(b)) < 0.25 * (a.lie[3] - a.lie[1]) for b in others) for a in fewest)
+    return 2 * level < len(fewest)
+
+
+def _middle(line: Line) -> float:
+    return (line.lie[1] + line.lie[3]) / 2
 
 
 def _words(rows: list[list[Line]], turned: int, page_height: float) -> list[Placed]:

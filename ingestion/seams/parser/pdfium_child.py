@@ -24,6 +24,7 @@ MEANINGLESS = 0.3  # share of a layer's characters without a meaning, above whic
 SCAN = 0.6  # share of the page under images, above which it is a scan or a slide drawn as one picture ...
 STAMP_AREA, STAMP_CHARACTERS = 0.08, 250  # ... if its layer covers this little and says this little
 MAX_RULES = 300
+PROSE_LINE = 40  # characters of a line that is no label of a chart
 FIGURE_MOST = 0.95  # an image that is the whole page is its ground or the scan itself
 
 
@@ -99,8 +100,11 @@ def _read(pdf: pdfium.PdfDocument, number: int, image: str | None, ocr: OcrSetti
     elif not usable:
         words = []
     if source is TextSource.LAYER:
-        figures = tuple(b for b in (*graphics.images, *graphics.drawings) if FIGURE_AREA <= area(b) <= FIGURE_MOST)
+        figures = graphics.images
     result.composed = compose(words, frame.displayed_height / frame.displayed_width)
+    if source is TextSource.LAYER:
+        figures += tuple(box for box in graphics.drawings if not _is_ground(box, result.composed))
+    figures = tuple(box for box in figures if FIGURE_AREA <= area(box) <= FIGURE_MOST)
     result.source = source if words else TextSource.NONE
     result.figures, result.rules = _distinct(figures), graphics.rules
     if not words and not (picture is not None and picture.blank):
@@ -155,6 +159,13 @@ def _from_picture(
     if turned:
         warnings.append(f"text_turned_by_{turned}")
     return seen, TextSource.OCR
+
+
+def _is_ground(box: Box, composed: Composed) -> bool:
+    """Whether a drawing is a frame or a shade under prose rather than a figure."""
+    x0, y0, x1, y1 = box
+    prose = [line.box for line in composed.lines if line.end - line.start > PROSE_LINE]
+    return sum(x0 <= (b[0] + b[2]) / 2 <= x1 and y0 <= (b[1] + b[3]) / 2 <= y1 for b in prose) >= 3
 
 
 def _distinct(boxes: tuple[Box, ...]) -> tuple[Box, ...]:

@@ -16,6 +16,8 @@ from ingestion.seams.renderer import Limits
 from ingestion.seams.renderer.pdfium import PAGE_SECONDS, bounds_of, page_by_page
 
 CHILD = "ingestion.seams.parser.pdfium_child:read"
+# Letters of a heading against the body's. Heights in a picture are those of the letters that a line happens to have.
+LARGER = {TextSource.LAYER: 1.15, TextSource.OCR: 1.4, TextSource.NONE: 1.0}
 OWN_VERSION = "1"  # moves when the same file would be read differently
 
 
@@ -71,7 +73,7 @@ def _typed(page: Mapping[str, Any], lines: Sequence[Line], body: float, repeated
         text=page["text"],
         source=source,
         words=tuple(Word(start, end, line, (x0, y0, x1, y1)) for start, end, line, x0, y0, x1, y1 in page["words"]),
-        blocks=blocks_of(page["text"], lines, own, repeated, figures, rules),
+        blocks=blocks_of(page["text"], lines, own, repeated, figures, rules, LARGER[source]),
         warnings=tuple(page["warnings"]),
     )
 

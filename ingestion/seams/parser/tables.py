@@ -10,6 +10,7 @@ from ingestion.seams.parser.layout import Cell, Line
 LEAST_ROWS = 3
 ALIGNED = 0.012  # of the page's width
 LONG_CELL = 70  # characters: text of this length beside more such text is two columns of prose
+HEAD_HEIGHT = 0.06  # of the page
 SINGLE_BETWEEN = 2  # lines of one cell that may stand between two rows: a label that wraps, a sub-heading
 
 
@@ -35,9 +36,29 @@ def table_ranges(lines: Sequence[Line], rules: Sequence[Box]) -> list[tuple[int,
                 break
         between = rows[index : last + 1]
         if several >= (2 if _ruled(between, rules) else LEAST_ROWS) and not _prose(between):
-            found.append((between[0][0], between[-1][1]))
+            found.append((_head(lines, between[0][0]), between[-1][1]))
         index = last + 1
     return found
+
+
+def _head(lines: Sequence[Line], first: int) -> int:
+    """Where a table begins with the cells of its head, which text gives one below the other: lines side by side above it."""
+    start, top = first, lines[first].box[1]
+    for index in range(first - 1, max(-1, first - 25), -1):
+        box = lines[index].box
+        neighbours = [lines[other].box for other in range(max(0, index - 6), min(first, index + 7)) if other != index]
+        beside = any(min(box[3], b[3]) > max(box[1], b[1]) and _apart(box, b) for b in neighbours)
+        if not (top - HEAD_HEIGHT <= box[1] and box[3] <= top + 0.005):
+            break
+        if beside:
+            start = index
+        elif start - index > 2:
+            break
+    return start
+
+
+def _apart(a: Box, b: Box) -> bool:
+    return a[2] <= b[0] or b[2] <= a[0]
 
 
 def _rows(lines: Sequence[Line]) -> list[tuple[int, int, list[Cell], Box]]:

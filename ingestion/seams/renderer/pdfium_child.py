@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pikepdf
 import pypdfium2 as pdfium
 from PIL import Image
 from pypdfium2 import raw
 
 from ingestion.domain.cleaning import clean_line
 from ingestion.domain.errors import failure
-from ingestion.seams.renderer.pdfium_open import QPDF_TROUBLE, Opened, opened
+from ingestion.seams.renderer.pdfium_open import opened
 
 LABEL, TITLE = 32, 300  # characters
 MAX_OUTLINE, MAX_DEPTH = 5_000, 12
@@ -33,16 +32,20 @@ PLACEHOLDERS = ("please wait", "adobe reader", "acrobat reader")
 
 def inspect(path: str, password: str | None, max_pages: int) -> Iterator[dict[str, Any]]:
     """One value: everything of an `Inspection`."""
+    from ingestion.seams.renderer import qpdf  # slow to load, and drawing does not need it
+
     with opened(path, password) as document:
         pdf = document.pdf
         count = len(pdf)
         if count > max_pages:
             raise failure("too_many_pages", f"{count} pages, at most {max_pages} are taken")
-        form, rotations, restricted = _qpdf_facts(path, password, document, count)
+        told = qpdf.facts(path, password, count)
+        form = told.dynamic_form or raw.FPDF_GetFormType(pdf) == raw.FORMTYPE_XFA_FULL
+        restricted = raw.FPDF_GetSecurityHandlerRevision(pdf) >= 0 and raw.FPDF_GetDocPermissions(pdf) & FREE != FREE
         if form and _only_a_placeholder(pdf):
             raise failure("xfa_form")
         warnings = ["repaired"] * document.repaired + ["xfa_form_with_pages"] * form
-        pages = [_geometry(pdf, index, rotations) for index in range(count)]
+        pages = [_geometry(pdf, index, told.rotations) for index in range(count)]
         if any(page[2] <= 0 or page[3] <= 0 for page in pages):
             warnings.append("page_damaged")
         yield {
@@ -50,39 +53,10 @@ def inspect(path: str, password: str | None, max_pages: int) -> Iterator[dict[st
             "title": clean_line(_text16(lambda buffer, size: raw.FPDF_GetMetaText(pdf, b"Title", buffer, size)), TITLE),
             "outline": _outline(pdf, count),
             "attachments": _attachments(pdf),
-            "permissions_restricted": restricted,
+            "permissions_restricted": restricted or told.restricted,
             "repaired": document.repaired,
             "warnings": warnings,
         }
-
-
-def _qpdf_facts(path: str, password: str | None, document: Opened, count: int) -> tuple[bool, list[int], bool]:
-    """(is a dynamic form, rotation of each page, permissions are restricted), as far as qpdf can tell."""
-    pdf = document.pdf
-    form = raw.FPDF_GetFormType(pdf) == raw.FORMTYPE_XFA_FULL
-    encrypted = raw.FPDF_GetSecurityHandlerRevision(pdf) >= 0
-    restricted = encrypted and raw.FPDF_GetDocPermissions(pdf) & FREE != FREE
-    try:
-        with pikepdf.open(path, password=password or "") as structure:
-            form = form or bool(structure.Root.get("/NeedsRendering", False))
-            allowed = structure.allow
-            restricted = restricted or (structure.is_encrypted and not all(allowed))
-            rotations = [_rotation(page) for page in structure.pages]
-    except (pikepdf.PasswordError, *QPDF_TROUBLE):
-        return form, [], restricted
-    return form, rotations if len(rotations) == count else [], restricted
-
-
-def _rotation(page: pikepdf.Page) -> int:
-    node = page.obj
-    for _ in range(64):  # inherited from the tree above
-        value = node.get("/Rotate")
-        if value is not None:
-            return int(value) % 360 // 90 * 90
-        node = node.get("/Parent")
-        if not isinstance(node, pikepdf.Dictionary):
-            break
-    return 0
 
 
 def _only_a_placeholder(pdf: pdfium.PdfDocument) -> bool:
@@ -96,7 +70,7 @@ def _only_a_placeholder(pdf: pdfium.PdfDocument) -> bool:
     return len(text.strip()) < 40 or any(words in text.lower() for words in PLACEHOLDERS)
 
 
-def _geometry(pdf: pdfium.PdfDocument, index: int, rotations: list[int]) -> list[Any]:
+def _geometry(pdf: pdfium.PdfDocument, index: int, rotations: tuple[int, ...]) -> list[Any]:
     size = raw.FS_SIZEF()
     known = raw.FPDF_GetPageSizeByIndexF(pdf, index, size)
     width, height = (size.width, size.height) if known else (0.0, 0.0)

@@ -6,20 +6,16 @@ What is done depends on the bytes alone, so every child that opens the same file
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pikepdf
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from ingestion.domain.errors import failure
 
 HEADER_WITHIN = 1024
-MENDED = "mended.pdf"  # in the child's own working folder, which goes with it
-QPDF_TROUBLE = (pikepdf.PdfError, RuntimeError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 
 # What the first bytes tell a person who sent something else.
 _OTHER_TYPES = (
@@ -91,24 +87,14 @@ def _loads(pdf: pdfium.PdfDocument) -> bool:
 
 
 def _by_qpdf(path: str, password: str | None) -> Opened:
-    """A copy that qpdf decrypted or rebuilt. Raises encrypted, unsupported_encryption, no_pages or corrupt."""
+    from ingestion.seams.renderer import qpdf  # few files need it, and it is slow to load
+
+    encrypted = qpdf.mend(path, password)
     try:
-        with pikepdf.open(path, password=password or "") as pdf:
-            encrypted = pdf.is_encrypted
-            pdf.save(MENDED, encryption=False)
-        mended = pdfium.PdfDocument(MENDED)
-        if len(mended) and _loads(mended):
-            return Opened(mended, repaired=not encrypted, decrypted=encrypted)
-        mended.close()
-    except pikepdf.PasswordError:
-        raise failure("encrypted") from None
-    except (*QPDF_TROUBLE, pdfium.PdfiumError) as error:
-        if "unsupported encryption" in str(error).lower():
-            raise failure("unsupported_encryption") from None
-    raise failure("no_pages" if _says_no_pages(Path(path)) else "corrupt")
-
-
-def _says_no_pages(path: Path) -> bool:
-    """Whether the file is whole and its page tree is empty, which qpdf and PDFium both call damage."""
-    content = path.read_bytes() if path.stat().st_size < 1_000_000 else b""
-    return bool(re.search(rb"/Kids\s*\[\s*\]", content)) and not re.search(rb"/Type\s*/Page\b", content)
+        pdf = pdfium.PdfDocument(qpdf.MENDED)
+    except pdfium.PdfiumError:
+        raise qpdf.unreadable(Path(path)) from None
+    if len(pdf) and _loads(pdf):
+        return Opened(pdf, repaired=not encrypted, decrypted=encrypted)
+    pdf.close()
+    raise qpdf.unreadable(Path(path))

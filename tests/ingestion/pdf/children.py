@@ -74,3 +74,19 @@ def tell_and_sleep(pid_file: str) -> Iterator[int]:
     Path(pid_file).write_text(str(os.getpid()))
     yield 1
     time.sleep(3600)
+
+
+def pages(pages: list[int], deadly: list[int], once: str = "") -> Iterator[dict[str, Any]]:
+    """Pages of which some take the process down; with `once`, only the first time (a file that remembers)."""
+    yield {}
+    for number in pages:
+        if number in deadly and not (once and Path(once).exists()):
+            if once:
+                Path(once).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield {"number": number}
+
+
+def never_opens(pages: list[int]) -> Iterator[dict[str, Any]]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield {"number": pages[0]}

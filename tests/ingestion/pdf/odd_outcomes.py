@@ -1,0 +1,115 @@
+"""What each file of ../shared/odd may end as. A row of the manifest without an entry here fails the tests.
+
+`published` means that at least one page gives text or a picture that is not blank; `no_content` that none does, which the
+publish stage refuses; every other word is a code of `DOCUMENT_FAILURES`.
+"""
+
+from __future__ import annotations
+
+PUBLISHED = frozenset({"published"})
+EMPTY = frozenset({"no_content"})
+
+OUTCOMES: dict[str, frozenset[str]] = {
+    "pypdf__r6-user-password.pdf": PUBLISHED,
+    "pypdf__r6-owner-password.pdf": PUBLISHED,
+    "pypdf__r2-empty-password.pdf": PUBLISHED,
+    "pdfium__encrypted_hello_world_r2_bad_okey.pdf": frozenset({"encrypted"}),
+    "qpdf__enc-XI-R6,V5,U=attachment,encrypted-attachments.pdf": PUBLISHED,
+    "unstructured__copy-protected.pdf": PUBLISHED,
+    # named for a foreign handler, but it has the standard one and an empty form
+    "pdfjs__secHandler.pdf": frozenset({"no_content", "unsupported_encryption"}),
+    "qpdf__bad-xref-entry.pdf": PUBLISHED,
+    "qpdf__append-xref-loop.pdf": PUBLISHED,
+    "qpdf__recover-xref-stream.pdf": PUBLISHED,
+    "qpdf__hybrid-xref.pdf": PUBLISHED,
+    "pdfjs__poppler-395-0-fuzzed.pdf": frozenset({"corrupt"}),
+    "pdfjs__REDHAT-1531897-0.pdf": frozenset({"corrupt"}),
+    "pdfjs__poppler-85140-0.pdf": frozenset({"no_content", "corrupt"}),
+    "pdfium__trailer_unterminated.pdf": frozenset({"no_content", "corrupt"}),
+    "pdfjs__issue15590.pdf": frozenset({"no_content", "corrupt", "no_pages"}),
+    "qpdf__deep-pages.pdf": frozenset({"corrupt", "no_content"}),
+    "pdfium__page_tree_empty_node.pdf": EMPTY,
+    "pdfium__no_page_count.pdf": PUBLISHED,
+    "qpdf__duplicate-pages.pdf": PUBLISHED,
+    "OCRmyPDF__enormous.pdf": PUBLISHED,
+    "OCRmyPDF__hugemono.pdf": PUBLISHED,
+    "pdfbox__PDFBOX-2984-rotations.pdf": PUBLISHED,
+    "docling__ocr_test_rotated_90.pdf": PUBLISHED,
+    "OCRmyPDF__cardinal.pdf": PUBLISHED,
+    "OCRmyPDF__skew.pdf": PUBLISHED,
+    "OCRmyPDF__c02-22.pdf": PUBLISHED,
+    "opendataloader-pdf__chinese_scan.pdf": PUBLISHED,
+    "docling__ocr_test.pdf": PUBLISHED,
+    "pdfjs__vertical.pdf": PUBLISHED,
+    "pdfjs__noembed-eucjp.pdf": PUBLISHED,
+    "pdfjs__noembed-sjis.pdf": PUBLISHED,
+    "sample-files__habibi.pdf": PUBLISHED,
+    "pdfbox__PDFBOX-4531-bidi-ligature-1.pdf": PUBLISHED,
+    "OCRmyPDF__truetype_font_nomapping.pdf": PUBLISHED,
+    "OCRmyPDF__type3_font_nomapping.pdf": PUBLISHED,
+    "opendataloader-pdf__cid-font-no-tounicode.pdf": PUBLISHED,
+    "sample-files__with-attachment.pdf": PUBLISHED,
+    "pdfium__embedded_attachments.pdf": PUBLISHED,
+    "OCRmyPDF__livecycle.pdf": frozenset({"xfa_form"}),
+    "pdfium__xfa_combobox.pdf": frozenset({"xfa_form"}),
+    "pdfium__js.pdf": EMPTY,
+    "pdfium__launch_action.pdf": EMPTY,
+    "qpdf__badlin1.pdf": PUBLISHED,
+    "pdfminersix__pdf-with-jbig2.pdf": PUBLISHED,
+    "pdfjs__bug_jpx.pdf": PUBLISHED,
+    "pikepdf__pike-jp2.pdf": PUBLISHED,
+    "qpdf__11-pages-with-labels.pdf": PUBLISHED,
+    "pdfium__page_labels.pdf": PUBLISHED,
+    "pdfjs__bad-PageLabels.pdf": PUBLISHED,
+    "pikepdf__cyclic-toc.pdf": EMPTY,
+    "pypdf__outlines-with-invalid-destinations.pdf": PUBLISHED,
+    "pdfjs__structure_simple.pdf": PUBLISHED,
+    "opendataloader-pdf__PDFUA-Ref-2-02_Invoice.pdf": PUBLISHED,
+    "docling__invisible_text_layer.pdf": PUBLISHED,
+    "opendataloader-pdf__sanitization-targets.pdf": PUBLISHED,
+    "pdfminersix__issue-1113-evil-xobjects.pdf": PUBLISHED,
+    "pdfium__cropped_text.pdf": PUBLISHED,
+    "pdfjs__empty#hash.pdf": EMPTY,
+    "pdf20examples__PDF 2.0 with offset start.pdf": PUBLISHED,
+    "opendataloader-pdf__fake-jpg.pdf": frozenset({"not_a_pdf"}),
+    "gen__pages-5000.pdf": PUBLISHED,
+    "gen__mediabox-14400.pdf": PUBLISHED,
+    "gen__nul-and-surrogate-text.pdf": PUBLISHED,
+    "gen__white-text-injection.pdf": PUBLISHED,
+    "gen__truncated-60pct.pdf": PUBLISHED,
+    "gen__zero-bytes.pdf": frozenset({"empty_file"}),
+    "gen__html-named.pdf": frozenset({"not_a_pdf"}),
+    "gen__zero-pages.pdf": frozenset({"no_pages"}),
+    "gen__same-content-A.pdf": PUBLISHED,
+    "gen__same-content-B.pdf": PUBLISHED,
+}
+
+# (file, page) -> a phrase of its text; read from the layer.
+PHRASES: dict[tuple[str, int], str] = {
+    ("gen__pages-5000.pdf", 2): "M00002",
+    ("gen__white-text-injection.pdf", 1): "12.4 million",
+    ("gen__mediabox-14400.pdf", 1): "200 by 200 inch",
+    ("gen__truncated-60pct.pdf", 1): "Section 1",
+    ("gen__nul-and-surrogate-text.pdf", 1): "then C and",
+    ("pypdf__r6-user-password.pdf", 1): "pdf encryption test",
+    ("pypdf__r6-owner-password.pdf", 1): "pdf encryption test",
+    ("unstructured__copy-protected.pdf", 2): "A generalized learning-based framework dramatically reduces",
+    ("sample-files__habibi.pdf", 1): "\u062d\u064e\u0628\u064a\u0628\u064a",
+    ("pdfbox__PDFBOX-4531-bidi-ligature-1.pdf", 1): "\u0644\u0627",
+    ("pdfjs__noembed-sjis.pdf", 1): "\u3042\u3044\u3046\u3048\u304a",
+    ("pdfjs__noembed-eucjp.pdf", 1): "\u3042\u3044\u3046\u3048\u304a",
+    ("pdfjs__vertical.pdf", 1): "\u65e5\u672c\u8a9e",
+    ("pdf20examples__PDF 2.0 with offset start.pdf", 1): "This is a PDF 2.0 document",
+    ("docling__invisible_text_layer.pdf", 1): "Visible heading line",
+    ("pdfjs__structure_simple.pdf", 1): "This paragraph 2.",
+}
+
+# (file, page) -> a phrase that is read from its picture, in any orientation.
+PICTURES: dict[tuple[str, int], str] = {
+    ("docling__ocr_test.pdf", 1): "Docling bundles PDF document conversion to",
+    ("docling__ocr_test_rotated_90.pdf", 1): "Docling bundles PDF document conversion to",
+    ("opendataloader-pdf__cid-font-no-tounicode.pdf", 1): "The quick brown fox jumps over the lazy dog",
+    ("opendataloader-pdf__chinese_scan.pdf", 1): "\u4e2d\u56fd\u516c\u53f8\u5e74\u5ea6\u62a5\u544a",
+    ("OCRmyPDF__truetype_font_nomapping.pdf", 1): "Phone",
+    ("OCRmyPDF__hugemono.pdf", 1): "very big image",
+}
