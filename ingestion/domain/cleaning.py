@@ -15,7 +15,7 @@ PAGE_CHARACTERS = 200_000
 # Ligatures and presentation forms are how a letter was drawn, not what was written. Other compatibility
 # characters (superscripts, fractions, full-width forms) carry meaning and stay.
 _DRAWN_FORMS = ((0xFB00, 0xFB06), (0xFB13, 0xFB17), (0xFB1D, 0xFDCF), (0xFDF0, 0xFDFF), (0xFE70, 0xFEFC), (0x2F00, 0x2FDF))
-_SPACES = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {chr(c) for c in range(0x2000, 0x200B)}
+SPACES = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {chr(c) for c in range(0x2000, 0x200B)}
 _INVISIBLE = frozenset(
     [0xAD, 0x61C, 0x180E, 0xFEFF]  # soft hyphen, Arabic letter mark, Mongolian separator, byte order mark
     + [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]  # zero width, direction, format
@@ -37,7 +37,7 @@ def clean_character(code: int) -> str:
     Nothing stands for controls, lone surrogates, noncharacters, direction controls and other invisible marks.
     """
     character = chr(code) if 0 <= code <= 0x10FFFF else "\ufffd"
-    if character in _SPACES:
+    if character in SPACES:
         return " "
     if code < 0x20 or 0x7F <= code < 0xA0 or 0xD800 <= code <= 0xDFFF or code in _INVISIBLE:
         return ""

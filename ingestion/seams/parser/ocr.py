@@ -118,9 +118,9 @@ def _lines(image: Image.Image, settings: OcrSettings) -> list[Line]:
     lines = []
     for text, places, score in zip(found.txts, corners, found.scores, strict=True):
         text = clean_line(text, LINE_CHARACTERS)
-        if not text:
-            continue
         (x0, y0), (x1, y1) = places.min(axis=0), places.max(axis=0)
+        if not text or y1 <= y0:
+            continue
         height = float(places[2:, 1].mean() - places[:2, 1].mean())
         middle = float(places[:, 1].mean() - slope * (places[:, 0].mean() - 0.5))
         own = slope if slope and height > 0 else 0.0
@@ -164,7 +164,8 @@ def _rows(lines: list[Line]) -> list[list[Line]]:
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda found: found.lie[1] + found.lie[3]):
         middle, height = _middle(line), line.lie[3] - line.lie[1]
-        if rows and abs(_middle(rows[-1][-1]) - middle) < 0.5 * height:
+        last = rows[-1][-1] if rows else None
+        if last is not None and abs(_middle(last) - middle) < 0.5 * height and 0.6 < height / (last.lie[3] - last.lie[1]) < 1.7:
             rows[-1].append(line)
         else:
             rows.append([line])

@@ -8,11 +8,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from ingestion.domain.cleaning import PAGE_CHARACTERS, clean_character, is_meaningless, without_tokens
+from ingestion.domain.cleaning import PAGE_CHARACTERS, SPACES, clean_character, is_meaningless, without_tokens
 from ingestion.domain.pages import Box
 from ingestion.seams.parser.placed import (
     Placed,
@@ -30,7 +31,7 @@ LONGEST_WORD = 100  # characters; what is longer is cut, so that no box grows wi
 MIN_OVERLAP = 0.4  # of the lower of two heights, for words of one line
 NEAR = 0.8  # of the letters' height: a gap that does not end a line
 TIGHT = 0.12  # of it: a gap that is no space
-SPACES = frozenset(code for code in range(0x3001) if clean_character(code) == " ")
+SPACE_CODES = frozenset(map(ord, SPACES | {" "}))
 INVISIBLE_MODES = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
 
 
@@ -110,7 +111,7 @@ class _Reader:
 
     def meaningless(self) -> float:
         """Share of the visible characters that the font gives no meaning for, or a meaning that is none."""
-        visible = [i for i in range(self.count) if self.codes[i] not in SPACES and self.codes[i] != HYPHEN]
+        visible = [i for i in range(self.count) if self.codes[i] not in SPACE_CODES and self.codes[i] != HYPHEN]
         sample = visible[:: max(1, len(visible) // SAMPLE)]
         bad = sum(is_meaningless(self.codes[i]) or raw.FPDFText_HasUnicodeMapError(self.textpage, i) == 1 for i in sample)
         return bad / len(sample) if sample else 0.0
@@ -119,7 +120,7 @@ class _Reader:
         """The words, numbered by PDFium's lines."""
         line, first, ended = 0, -1, False
         for index, code in enumerate(self.codes):
-            space = code in SPACES
+            space = code in SPACE_CODES
             if first >= 0 and (space or index - first >= LONGEST_WORD):
                 yield from self._word(first, index, line)
                 first = -1
@@ -206,8 +207,8 @@ class _Reader:
         return self.fonts[key]
 
 
-def _address(pointer: object) -> int:
-    return ctypes.cast(pointer, ctypes.c_void_p).value or 0 if pointer else 0
+def _address(pointer: Any) -> int:
+    return ctypes.addressof(pointer.contents) if pointer else 0
 
 
 def _name_is_bold(font: object) -> bool:

@@ -60,17 +60,22 @@ def _objects(page: pdfium.PdfPage, frame: Frame) -> Iterator[tuple[int, Box]]:
     """(kind, box on the displayed page) of images, shadings and paths, into forms; at most `MAX_OBJECTS` are looked at."""
     sides = [ctypes.c_float() for _ in range(4)]
     identity = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
-    stack = [(raw.FPDFPage_GetObject(page, i), identity, 0) for i in range(min(MAX_OBJECTS, raw.FPDFPage_CountObjects(page)) - 1, -1, -1)]
+    count = min(MAX_OBJECTS, raw.FPDFPage_CountObjects(page))
+    stack = [(raw.FPDFPage_GetObject, page, index, identity, 0) for index in range(count - 1, -1, -1)]
     looked = 0
     while stack and looked < MAX_OBJECTS:
-        item, matrix, depth = stack.pop()
-        looked += 1
+        getter, holder, index, matrix, depth = stack.pop()
+        item = getter(holder, index)
         kind = raw.FPDFPageObj_GetType(item)
-        if kind == raw.FPDF_PAGEOBJ_FORM and depth < MAX_DEPTH:
-            inner = _product(_matrix(item), matrix)
-            count = min(MAX_OBJECTS, max(0, raw.FPDFFormObj_CountObjects(item)))
-            stack.extend((raw.FPDFFormObj_GetObject(item, i), inner, depth + 1) for i in range(count - 1, -1, -1))
-        elif kind in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_SHADING, raw.FPDF_PAGEOBJ_PATH) and raw.FPDFPageObj_GetBounds(item, *sides):
+        looked += 1
+        if kind == raw.FPDF_PAGEOBJ_TEXT:
+            continue
+        if kind == raw.FPDF_PAGEOBJ_FORM:
+            if depth < MAX_DEPTH:
+                inner = _product(_matrix(item), matrix)
+                count = min(MAX_OBJECTS, max(0, raw.FPDFFormObj_CountObjects(item)))
+                stack.extend((raw.FPDFFormObj_GetObject, item, at, inner, depth + 1) for at in range(count - 1, -1, -1))
+        elif raw.FPDFPageObj_GetBounds(item, *sides):
             box = clamped(frame.displayed(*_mapped(matrix, *(side.value for side in sides))))
             if box[2] > box[0] or box[3] > box[1]:
                 yield kind, box

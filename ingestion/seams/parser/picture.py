@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -21,14 +22,23 @@ class Picture:
     """A drawn page for looking at places of it. The picture itself is trusted: it was drawn here."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         with Image.open(path) as image:
-            self.rgb = np.asarray(image.convert("RGB"))
-        self.grey = self.rgb.max(axis=2)  # any channel will do for the first look, and this one is cheap
+            image.draft("L", image.size)  # decodes brightness alone, which tells nearly always
+            self.grey = np.asarray(image.convert("L"))
         self.height, self.width = self.grey.shape
 
-    @property
+    @cached_property
+    def rgb(self) -> np.ndarray:
+        """The colours, for what is of one brightness."""
+        with Image.open(self.path) as image:
+            return np.asarray(image.convert("RGB"))
+
+    @cached_property
     def blank(self) -> bool:
         """One colour all over."""
+        if int(self.grey.max()) - int(self.grey.min()) > FLAT:
+            return False
         return bool((np.ptp(self.rgb.reshape(-1, 3), axis=0) <= FLAT).all())
 
     def shows(self, box: Box) -> bool:

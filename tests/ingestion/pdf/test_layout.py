@@ -69,6 +69,18 @@ def test_structure_of_a_page() -> None:
     assert blocks[4].label == blocks[5].label == "Table 2"
 
 
+def test_bold_lines_are_headings_numbered_or_not() -> None:
+    page = _page(
+        (0.1, "4.1 Main Results", 10, True), (0.14, "The text goes on in plain letters for a while."),
+        (0.2, "1. Introduction", 10, True), (0.24, "More of the text, in plain letters again."),
+        (0.3, "- a bold point", 10, True),
+    )  # fmt: skip
+    kinds = [(b.kind, b.level) for b in blocks_of(page.text, page.lines, 10)]
+    assert kinds == [
+        (BlockKind.HEADING, 2), (BlockKind.PARAGRAPH, 0), (BlockKind.HEADING, 1), (BlockKind.PARAGRAPH, 0), (BlockKind.LIST, 0),
+    ]  # fmt: skip
+
+
 def test_a_sentence_that_breaks_before_a_table_is_no_caption() -> None:
     page = _page((0.3, "All values of the last year are listed again in"), (0.315, "Table 2 below, with those of the year before."))
     assert [b.kind for b in blocks_of(page.text, page.lines, 10)] == [BlockKind.PARAGRAPH]
