@@ -45,6 +45,12 @@ else:
 
 SECRET_KEY = addresses.secret_key(DOCMEMO_HOME)
 
+# --- the cache: counts failed sign-ins for all web processes together --------------------------------
+if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
+    CACHES = {
+        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": CELERY_BROKER_URL, "KEY_PREFIX": "docmemo"}
+    }
+
 # --- the seams: which adapter serves which alias ---------------------------------------------------
 _LANGUAGE_MODEL = {
     "base_url": env.text("DOCMEMO_LANGUAGE_MODEL_URL"),

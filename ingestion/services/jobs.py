@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 RUN_STAGE_TASK = "docmemo.run_stage"
 WINDOWS_IN_FLIGHT = 4  # of one job: a large document leaves room for small ones
 OFFER_AGAIN_AFTER = timedelta(seconds=120)
+PATIENT_AFTER_PAGE, PATIENCE = 200, 3
 PRIORITIES = {stage.name: stage.priority for stage in PIPELINE}
 
 
@@ -181,12 +182,17 @@ def runs_offer(job_id: UUID) -> int:
         if not due.filter(id=run.id).update(offered_at=now):
             continue
         try:
-            load("task_queue").enqueue(RUN_STAGE_TASK, [str(run.id)], run.queue, priority=PRIORITIES[run.stage])
+            load("task_queue").enqueue(RUN_STAGE_TASK, [str(run.id)], run.queue, priority=_priority(run))
         except QueueUnavailable as error:
             logger.warning("the task queue did not take stage run %s: %s", run.id, error)
             break
         offered += 1
     return offered
+
+
+def _priority(run: StageRun) -> int:
+    """The stage's own; the later windows of a large document step back behind small ones."""
+    return PRIORITIES[run.stage] - (run.first_page > PATIENT_AFTER_PAGE) * PATIENCE
 
 
 # --- claiming, finishing, failing --------------------------------------------------------------------
@@ -260,7 +266,9 @@ def _advance(job: Job, done: StageRun) -> None:
     if following.by_window:
         own = [(done.first_page, done.last_page)]
         _stage_runs_make(job, following, own if PIPELINE[position].by_window else windows)
-    elif not PIPELINE[position].by_window or StageRun.objects.filter(job=job, stage=done.stage, state=StageState.DONE).count() == len(windows):
+        return
+    finished = StageRun.objects.filter(job=job, stage=done.stage, state=StageState.DONE).count()
+    if not PIPELINE[position].by_window or finished == len(windows):
         _stage_runs_make(job, following, [(0, 0)])
 
 

@@ -7,22 +7,38 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # so that it runs from anywhere, and can be loaded by its path
 
-from documents import MAKERS  # noqa: E402
-from facts import draw_facts  # noqa: E402
-from questions import questions_of  # noqa: E402
+from books import Made
+from certificate import certificate
+from facts import draw_facts
+from handbook import handbook
+from manual import manual
+from papers import annual_report, incident_report, supply_agreement, travel_policy
+from questions import questions_of
+
+MAKERS = {
+    "employee-handbook.pdf": handbook,
+    "operating-manual.pdf": manual,
+    "annual-report.pdf": annual_report,
+    "travel-policy.pdf": travel_policy,
+    "supply-agreement.pdf": supply_agreement,
+    "incident-report.pdf": incident_report,
+    "inspection-certificate.pdf": certificate,
+}
 
 
 def generate(seed: int, folder: Path) -> dict:
     """Write the PDFs and `questions.json` into `folder`; returns what `questions.json` holds."""
     folder.mkdir(parents=True, exist_ok=True)
     facts = draw_facts(seed)
-    documents, places = [], {}
-    for name, make in MAKERS.items():
-        pages, places[name] = make(folder / name, facts)
-        documents.append({"file": name, "pages": pages})
-    value = {"seed": seed, "company": facts.company, "documents": documents, "questions": questions_of(facts, places)}
+    made: dict[str, Made] = {name: make(folder / name, facts) for name, make in MAKERS.items()}
+    value = {
+        "seed": seed,
+        "company": facts.company,
+        "documents": [{"file": name, "title": one.title, "pages": one.pages, "restricted": False} for name, one in made.items()],
+        "questions": questions_of(facts, made),
+    }
     (folder / "questions.json").write_text(json.dumps(value, indent=1, ensure_ascii=False), encoding="utf-8")
     return value
 

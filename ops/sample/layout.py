@@ -1,43 +1,114 @@
-"""Pages: headings, paragraphs, ruled tables, bar charts, printed labels, bookmarks; and the picture of a scanned page."""
+"""Pages of a PDF: headings, paragraphs, lists, ruled tables, charts, contents, printed labels, bookmarks."""
 
 from __future__ import annotations
 
-import io
-import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-import reportlab
-from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from reportlab.lib import colors
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
-from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
-from reportlab.platypus import Paragraph, Table, TableStyle
+from reportlab.platypus import Flowable, Paragraph, Spacer, Table, TableStyle
 
 WIDTH, HEIGHT = A4
-MARGIN = 62.0
-BODY = ParagraphStyle("body", fontName="Helvetica", fontSize=10.5, leading=15, spaceAfter=8)
+MARGIN, TOP, BOTTOM = 64.0, HEIGHT - 74, 66.0
+INK, ACCENT, RULE, SHADE = (colors.HexColor(c) for c in ("#1d2733", "#2f6690", "#8a95a3", "#e9eef3"))
+BODY = ParagraphStyle("body", fontName="Helvetica", fontSize=10.5, leading=15, spaceAfter=8, textColor=INK)
+ITEM = ParagraphStyle("item", BODY, leftIndent=14, bulletIndent=2, spaceAfter=3)
+CHAPTER = ParagraphStyle("chapter", BODY, fontName="Helvetica-Bold", fontSize=19, leading=24, spaceAfter=12, textColor=ACCENT)
+SECTION = ParagraphStyle("section", BODY, fontName="Helvetica-Bold", fontSize=13.5, leading=18, spaceAfter=7)
+CAPTION = ParagraphStyle("caption", BODY, fontName="Helvetica-Bold", fontSize=10, leading=14, spaceBefore=4, spaceAfter=5)
 RULES = TableStyle(
     [
-        ("GRID", (0, 0), (-1, -1), 0.6, colors.HexColor("#7a8594")),
-        ("BACKGROUND", (0, 0), (-1, 0), colors.HexColor("#e8ecf1")),
+        ("GRID", (0, 0), (-1, -1), 0.6, RULE),
+        ("BACKGROUND", (0, 0), (-1, 0), SHADE),
         ("FONTNAME", (0, 0), (-1, 0), "Helvetica-Bold"),
-        ("FONTSIZE", (0, 0), (-1, -1), 10),
+        ("FONTSIZE", (0, 0), (-1, -1), 9.5),
+        ("TEXTCOLOR", (0, 0), (-1, -1), INK),
         ("ALIGN", (1, 0), (-1, -1), "RIGHT"),
+        ("LEFTPADDING", (0, 0), (-1, -1), 10),
+        ("RIGHTPADDING", (0, 0), (-1, -1), 10),
     ]
 )
 
 
-class Book:
-    """A PDF in the making; `number` is the physical page that is being drawn."""
+@dataclass(frozen=True)
+class Ruled:
+    """A table; the book puts `Table N: ` before its caption. The first row is the header."""
 
-    def __init__(self, path: Path, title: str, company: str, front_pages: int = 0) -> None:
+    caption: str
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A bar chart of (name, value as it is printed), numbered as a figure; `unit` follows each value."""
+
+    caption: str
+    values: Sequence[tuple[str, str]]
+    unit: str
+    upright: bool = False
+
+
+@dataclass(frozen=True)
+class Bullets:
+    lines: Sequence[str]
+
+
+Part = str | Ruled | Bars | Bullets
+
+
+class _Chart(Flowable):
+    def __init__(self, bars: Bars) -> None:
+        super().__init__()
+        self.bars = bars
+        self.width, self.height = WIDTH - 2 * MARGIN, 210.0 if bars.upright else 27.0 * len(bars.values) + 14
+
+    def wrap(self, _width: float, _height: float) -> tuple[float, float]:
+        return self.width, self.height
+
+    def draw(self) -> None:
+        highest = max(float(value) for _, value in self.bars.values)
+        for step, (name, value) in enumerate(self.bars.values):
+            share = float(value) / highest
+            (self._column if self.bars.upright else self._row)(step, name, f"{value} {self.bars.unit}".strip(), share)
+        self.canv.setStrokeColor(RULE)
+        self.canv.line(*((20, 24, self.width - 20, 24) if self.bars.upright else (112, 4, 112, self.height - 8)))
+
+    def _row(self, step: int, name: str, label: str, share: float) -> None:
+        y, length = self.height - 27 * (step + 1), 250 * share
+        self._text(0, y + 5, name)
+        self._bar(113, y, length, 17)
+        self._text(121 + length, y + 5, label)
+
+    def _column(self, step: int, name: str, label: str, share: float) -> None:
+        room = (self.width - 60) / len(self.bars.values)
+        x, length = 30 + room * step, 150 * share
+        self._bar(x + room * 0.2, 25, room * 0.6, length)
+        self._text(x + room / 2, 11, name, centred=True)
+        self._text(x + room / 2, 30 + length, label, centred=True)
+
+    def _bar(self, x: float, y: float, width: float, height: float) -> None:
+        self.canv.setFillColor(ACCENT)
+        self.canv.rect(x, y, width, height, stroke=0, fill=1)
+
+    def _text(self, x: float, y: float, text: str, centred: bool = False) -> None:
+        self.canv.setFillColor(INK)
+        self.canv.setFont("Helvetica", 9.5)
+        (self.canv.drawCentredString if centred else self.canv.drawString)(x, y, text)
+
+
+class Book:
+    """A PDF in the making; `number` is the physical page that is being drawn, `label` what is printed on it."""
+
+    def __init__(self, path: Path, title: str, company: str, front_pages: int = 0, chapters: bool = False) -> None:
         self.canvas = Canvas(str(path), pagesize=A4, invariant=1)
         self.canvas.setTitle(title)
         self.canvas.setAuthor(company)
-        self.title, self.company, self.front_pages = title, company, front_pages
-        self.number = 0
+        self.title, self.company, self.front_pages, self.chapters = title, company, front_pages, chapters
+        self.number = self.tables = self.figures = 0
         if front_pages:
             self.canvas.addPageLabel(0, style="ROMAN_LOWER")
             self.canvas.addPageLabel(front_pages, style="ARABIC", start=1)
@@ -47,102 +118,100 @@ class Book:
         roman = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii")
         return roman[self.number - 1] if self.number <= self.front_pages else str(self.number - self.front_pages)
 
-    def cover(self, lines: list[str]) -> None:
+    def cover(self, lines: Sequence[str]) -> None:
         self.number += 1
-        self.canvas.setFont("Helvetica-Bold", 28)
-        self.canvas.drawString(MARGIN, HEIGHT - 260, self.title)
+        self.canvas.setFillColor(ACCENT)
+        self.canvas.rect(0, HEIGHT - 210, WIDTH, 12, stroke=0, fill=1)
+        self.canvas.setFillColor(INK)
+        self.canvas.setFont("Helvetica-Bold", 30)
+        self.canvas.drawString(MARGIN, HEIGHT - 270, self.title)
         self.canvas.setFont("Helvetica", 14)
         for step, line in enumerate([self.company, *lines]):
-            self.canvas.drawString(MARGIN, HEIGHT - 300 - 24 * step, line)
+            self.canvas.drawString(MARGIN, HEIGHT - 312 - 24 * step, line)
         self.canvas.showPage()
 
-    def contents(self, entries: list[tuple[str, str]]) -> None:
-        self.number += 1
-        top = self._heading("Contents", level=0, bookmark=False)
-        self.canvas.setFont("Helvetica", 10.5)
-        for step, (title, label) in enumerate(entries):
-            dots = "." * max(4, 88 - len(title) - len(label))
-            self.canvas.drawString(MARGIN, top - 17 * step, f"{title} {dots} {label}")
-        self._end()
+    def contents(self, entries: Sequence[tuple[int, str, str]], pages: int) -> None:
+        """Entries (level, title, printed label) over so many pages."""
+        share = -(-len(entries) // pages)
+        for first in range(0, len(entries), share):
+            title = "Contents" if first == 0 else "Contents, continued"
+            self._open(title)
+            self._draw([Paragraph(title, CHAPTER)])
+            y = TOP - 44
+            for level, title, label in entries[first : first + share]:
+                self.canvas.setFont("Helvetica" if level else "Helvetica-Bold", 10)
+                start = MARGIN + 16 * level
+                self.canvas.drawString(start, y, title)
+                width = self.canvas.stringWidth(f"{title}  ")
+                self.canvas.drawRightString(WIDTH - MARGIN - 30, y, "." * int((WIDTH - 2 * MARGIN - 36 - 16 * level - width) / 2.9))
+                self.canvas.drawRightString(WIDTH - MARGIN, y, label)
+                y -= 14.2
+            self._close_page()
 
-    def page(self, heading: str, texts: list[str], *, table: tuple[str, list] | None = None, chart: tuple | None = None,
-             opens_section: bool = False) -> int:  # fmt: skip
-        """One page; returns its physical number. `table` is (caption, rows), `chart` (caption, {name: value}, unit)."""
-        self.number += 1
-        top = self._heading(heading, level=0 if opens_section else 1, bookmark=opens_section)
-        for text in texts:
-            top = self._flow(Paragraph(text, BODY), top, 8)
-        if table is not None:
-            caption, rows = table
-            top = self._flow(Paragraph(f"<b>{caption}</b>", BODY), top - 6, 4)
-            made = Table(rows, style=RULES, hAlign="LEFT")
-            top = self._flow(made, top, 10)
-        if chart is not None:
-            self._chart(*chart, top - 10)
-        self._end()
+    def page(
+        self, section: str, parts: Sequence[Part], filler: Iterator[str] | None = None, *, chapter: str = "", full: float = 0.9,
+        before: int = 1,
+    ) -> int:  # fmt: skip
+        """One page with all `parts`, after `before` paragraphs of the filler and filled up with more; returns its physical number."""
+        self._open(chapter)
+        if section:
+            self._bookmark(section, 1 if self.chapters else 0)
+        head = [Paragraph(chapter, CHAPTER)] if chapter else []
+        head += [Paragraph(section, SECTION)] if section else []
+        fixed = [flowable for part in parts for flowable in self._flowables(part)]
+        room = (TOP - BOTTOM) * full - sum(self._height(f) for f in [*head, *fixed])
+        texts: list[Flowable] = []
+        while filler is not None and room > 70:
+            texts.append(Paragraph(next(filler), BODY))
+            room -= self._height(texts[-1])
+        if texts and room < -(TOP - BOTTOM) * (1 - full):
+            texts.pop()
+        self._draw([*head, *texts[:before], *fixed, *texts[before:]])
+        self._close_page()
         return self.number
 
-    def _heading(self, text: str, level: int, bookmark: bool) -> float:
-        size = 18 if level == 0 else 13.5
-        self.canvas.setFont("Helvetica-Bold", size)
-        self.canvas.drawString(MARGIN, HEIGHT - 92, text)
-        if bookmark:
-            key = f"p{self.number}"
-            self.canvas.bookmarkPage(key)
-            self.canvas.addOutlineEntry(text, key, 0)
-        return HEIGHT - 116
+    def _flowables(self, part: Part) -> list[Flowable]:
+        if isinstance(part, str):
+            return [Paragraph(part, BODY)]
+        if isinstance(part, Bullets):
+            return [*(Paragraph(line, ITEM, bulletText="•") for line in part.lines), Spacer(1, 5)]
+        if isinstance(part, Ruled):
+            self.tables += 1
+            caption = Paragraph(f"Table {self.tables}: {part.caption}", CAPTION)
+            return [caption, Table([list(row) for row in part.rows], style=RULES, hAlign="LEFT"), Spacer(1, 12)]
+        self.figures += 1
+        return [_Chart(part), Paragraph(f"Figure {self.figures}: {part.caption}", CAPTION), Spacer(1, 8)]
 
-    def _flow(self, part, top: float, gap: float) -> float:  # noqa: ANN001
-        _, height = part.wrapOn(self.canvas, WIDTH - 2 * MARGIN, top)
-        if top - height < 60:
-            raise ValueError(f"{self.title}: page {self.number} is too full")
-        part.drawOn(self.canvas, MARGIN, top - height)
-        return top - height - gap
+    def _open(self, title: str) -> None:
+        self.number += 1
+        if title:
+            self._bookmark(title, 0)
 
-    def _chart(self, caption: str, values: dict[str, float], unit: str, top: float) -> None:
-        highest = max(values.values())
-        self.canvas.setFont("Helvetica", 9)
-        for step, (name, value) in enumerate(values.items()):
-            y = top - 24 * (step + 1)
-            self.canvas.setFillColor(colors.HexColor("#3a6ea5"))
-            self.canvas.rect(MARGIN + 110, y, 260 * value / highest, 15, stroke=0, fill=1)
-            self.canvas.setFillColor(colors.black)
-            self.canvas.drawString(MARGIN, y + 4, name)
-            self.canvas.drawString(MARGIN + 118 + 260 * value / highest, y + 4, f"{value:g} {unit}")
-        self.canvas.setFont("Helvetica-Bold", 10.5)
-        self.canvas.drawString(MARGIN, top - 24 * (len(values) + 1) - 6, caption)
+    def _bookmark(self, title: str, level: int) -> None:
+        key = f"{self.number}-{level}"
+        self.canvas.bookmarkPage(key)
+        self.canvas.addOutlineEntry(title, key, level, closed=level == 0)
 
-    def _end(self) -> None:
+    def _height(self, flowable: Flowable) -> float:
+        return flowable.wrapOn(self.canvas, WIDTH - 2 * MARGIN, HEIGHT)[1] + flowable.getSpaceAfter() + flowable.getSpaceBefore()
+
+    def _draw(self, flowables: Sequence[Flowable]) -> None:
+        y = TOP
+        for flowable in flowables:
+            height = self._height(flowable)
+            if y - height < BOTTOM - 14:
+                raise ValueError(f"{self.title}: page {self.number} is too full")
+            flowable.drawOn(self.canvas, MARGIN, y - height + flowable.getSpaceAfter())
+            y -= height
+
+    def _close_page(self) -> None:
+        self.canvas.setFillColor(INK)
         self.canvas.setFont("Helvetica", 8)
-        self.canvas.drawString(MARGIN, 36, f"{self.company} - {self.title}")
-        self.canvas.drawRightString(WIDTH - MARGIN, 36, self.label)
+        self.canvas.drawString(MARGIN, 34, f"{self.company} - {self.title}")
+        self.canvas.drawRightString(WIDTH - MARGIN, 34, self.label)
         self.canvas.showPage()
 
-    def close(self) -> None:
+    def close(self) -> int:
+        """Write the file; returns the number of its pages."""
         self.canvas.save()
-
-
-def scanned(path: Path, lines: list[tuple[str, int]], seed: int) -> None:
-    """A one-page PDF that is nothing but a picture: text drawn at 150 dpi, slightly turned, with noise. No text layer."""
-    rng = random.Random(seed)
-    image = Image.new("L", (1240, 1754), 246)
-    draw = ImageDraw.Draw(image)
-    fonts = Path(reportlab.__file__).parent / "fonts"
-    y = 190
-    for text, size in lines:
-        font = ImageFont.truetype(str(fonts / ("VeraBd.ttf" if size > 40 else "Vera.ttf")), size)
-        draw.text((130, y), text, fill=38, font=font)
-        y += int(size * 1.9)
-    draw.rectangle((100, 140, 1140, y + 60), outline=90, width=3)
-    image = image.rotate(0.6, fillcolor=246, resample=Image.Resampling.BICUBIC).filter(ImageFilter.GaussianBlur(0.6))
-    pixels = image.load()
-    for _ in range(9000):
-        pixels[rng.randrange(1240), rng.randrange(1754)] = rng.randrange(150, 235)
-    canvas = Canvas(str(path), pagesize=A4, invariant=1)
-    canvas.setTitle("Inspection certificate")
-    picture = io.BytesIO()
-    image.save(picture, "JPEG", quality=82)
-    picture.seek(0)
-    canvas.drawImage(ImageReader(picture), 0, 0, WIDTH, HEIGHT)  # from memory: a file's name would get into the bytes
-    canvas.showPage()
-    canvas.save()
+        return self.number

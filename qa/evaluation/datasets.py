@@ -20,6 +20,7 @@ class GoldQuestion:
     source: str
     evidence: tuple[str, ...]
     disputed: bool
+    text_layer: str  # of its document: full, sparse or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def read_gold_set(folder: Path) -> GoldSet:
             source=row["source"],
             evidence=tuple(row.get("evidence_sources") or ("unknown",)),
             disputed=bool(row.get("pages_disputed")),
+            text_layer=str(documents.get(row["doc"], {}).get("text_layer", "unknown")),
         )
         for row in _rows(folder / "questions.jsonl")
     )

@@ -34,6 +34,7 @@ def report(measured: Sequence[Measured]) -> dict[str, Any]:
         "first_retrieval": _first(answerable),
         "first_retrieval_by_source": {k: _first(v) for k, v in grouped(answerable, lambda m: [m.question.source]).items()},
         "first_retrieval_by_evidence": {k: _first(v) for k, v in grouped(answerable, lambda m: m.question.evidence).items()},
+        "first_retrieval_by_text_layer": {k: _first(v) for k, v in grouped(answerable, _layer).items()},
         "first_retrieval_undisputed": _first([m for m in answerable if not m.question.disputed]),
         "library": _library([m for m in answerable if m.library]),
         "rounds": _rounds([m for m in answerable if m.rounds]),
@@ -43,6 +44,11 @@ def report(measured: Sequence[Measured]) -> dict[str, Any]:
     timed = [m.seconds for m in measured if m.verdict]
     value["seconds_a_question"] = {"mean": mean(timed), "max": round(max(timed), 2) if timed else None}
     return value
+
+
+def _layer(measured: Measured) -> list[str]:
+    """Documents without a text layer and with a sparse one are one group: both rest on OCR."""
+    return ["text layer full" if measured.question.text_layer == "full" else "no or sparse text layer"]
 
 
 def _first(measured: Sequence[Measured]) -> dict[str, Any]:
@@ -114,7 +120,8 @@ def table(value: dict[str, Any]) -> str:
 
     row("all, the document known", value["first_retrieval"])
     row("  pages not disputed", value["first_retrieval_undisputed"])
-    for title, metrics in {**value["first_retrieval_by_source"], **value["first_retrieval_by_evidence"]}.items():
+    groups = ("first_retrieval_by_text_layer", "first_retrieval_by_source", "first_retrieval_by_evidence")
+    for title, metrics in {title: metrics for group in groups for title, metrics in value[group].items()}.items():
         row(f"  {title}", metrics)
     if value["library"].get("n"):
         row("all documents as one library", value["library"])

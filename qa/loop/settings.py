@@ -26,8 +26,9 @@ class Selection(StrEnum):
 class LoopSettings:
     """Our defaults. Three rounds and five crops are the paper's; every other value of the paper is unknown (ADR 0004).
 
-    `weights` is lambda by round: score = (1 - lambda) * similarity + lambda * theta. `refined_share` is how much the refined query's
-    similarity counts beside the question's own. `near_useful` is what the rerank on a CPU gives a page beside a useful one.
+    `weights` is lambda by round: score = (1 - lambda) * similarity + lambda * theta. `refined_shares` by round: how much the
+    refined query's similarity counts beside the question's own. `near_useful` is what the rerank on a CPU gives a page beside a
+    useful one. The defaults are for a reader without a model; `for_model` has those for one that writes its queries well.
     """
 
     rounds: int = 3
@@ -36,8 +37,8 @@ class LoopSettings:
     pages_per_round: int = 5
     carried: int = 3
     exploration: int = 3
-    weights: tuple[float, ...] = (0.05, 0.25, 0.4)
-    refined_share: float = 0.3
+    weights: tuple[float, ...] = (0.02, 0.04, 0.06)
+    refined_shares: tuple[float, ...] = (0.0, 0.2, 0.0)
     near_useful: float = 0.1
     similarity_floor: float = 0.0
     brief_characters: int = 6000
@@ -55,8 +56,9 @@ class LoopSettings:
             raise ValueError("a run has one to three rounds")
         if not 1 <= self.pages_per_round <= MAX_PAGES_PER_ROUND:
             raise ValueError(f"a round shows one to {MAX_PAGES_PER_ROUND} pages")
-        if not self.weights or not all(0.0 <= weight <= 1.0 for weight in self.weights):
-            raise ValueError("the weight of belief lies in [0, 1]")
+        for values in (self.weights, self.refined_shares):
+            if not values or not all(0.0 <= value <= 1.0 for value in values):
+                raise ValueError("weights and shares lie in [0, 1]")
         if self.pool < self.pages_per_round or self.search_limit < self.pool:
             raise ValueError("search_limit >= pool >= pages_per_round")
 
@@ -66,10 +68,19 @@ class LoopSettings:
             return 0.0
         return self.weights[min(round_number, len(self.weights)) - 1]
 
+    def refined_share(self, round_number: int) -> float:
+        """How much the refined query counts in a round (1-based); the last value holds for later rounds."""
+        return self.refined_shares[min(round_number, len(self.refined_shares)) - 1]
+
     @property
     def carried_slots(self) -> int:
         """How many useful pages may be shown again; pages never seen keep most of a round's places."""
         return min(self.carried, (self.pages_per_round - 1) // 2) if self.use_belief else 0
+
+    @classmethod
+    def for_model(cls) -> LoopSettings:
+        """Defaults for a reader over a language model: more pages a round, refined queries trusted. Not measured yet."""
+        return cls(pages_per_round=8, weights=(0.05, 0.15, 0.25), refined_shares=(0.0, 0.4, 0.4))
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

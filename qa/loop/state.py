@@ -47,9 +47,10 @@ class RunState:
 def make_pool(run: RunState, question: QuestionText, door: EvidenceDoor, settings: LoopSettings, seed: int, number: int) -> Pool:
     if not run.searches.first:
         run.searches = Searches(search(door, question.search, settings))
-    if run.query != question.search:
+    share = settings.refined_share(number)
+    if run.query != question.search and share:
         run.searches = replace(run.searches, refined=search(door, run.query, settings))
-    ranking = run.searches.ranking(settings.refined_share)
+    ranking = run.searches.ranking(share)
     pages = {c.page_id: c for c in (*ranking.pages, *run.near)}
     useful = run.belief.useful_pages() if settings.use_belief else ()
     near = run.near if settings.use_belief else ()
@@ -182,7 +183,7 @@ def record_of(
         request=request_summary(request),
         response={"rerank": dict(order.response), "reader": dict(result.response) if result else {}},
         cost=Cost(
-            searches=1 if number == 1 or query != run.first_query else 0,
+            searches=1 if number == 1 or (query != run.first_query and settings.refined_share(number)) else 0,
             pages=len(shown),
             calls=order.calls + (usage.calls if usage else 1),
             input_tokens=order.input_tokens + (usage.input_tokens if usage else 0),

@@ -42,7 +42,8 @@ def run_record(run: Run, viewer: User | None = None) -> dict[str, Any]:
         "cost": run.cost,
         "checks": run.checks,
         "pins": [
-            {"document": str(p.document_id), "version": str(p.version_id), "build": str(p.build_id)} for p in run.pins.order_by("document_id")
+            {"document": str(p.document_id), "version": str(p.version_id), "build": str(p.build_id)}
+            for p in run.pins.order_by("document_id")
         ],
         "rounds": [
             {"number": r.number, "record": r.record, "texts": r.texts if readable else "restricted"} for r in run.rounds.order_by("number")

@@ -57,6 +57,7 @@ def record_text(record: dict[str, Any]) -> str:
                 f"Beta({c['alpha']:.2f}, {c['beta']:.2f}) {c['place']} {c['verdict']}"
             )
     lines += [f"check {c['name']}: {'passed' if c['passed'] else 'FAILED'} {c.get('detail', '')}".rstrip() for c in record["checks"]]
-    lines += [f"cited: page {c['page']} ({c['label']}), {c['start']}-{c['end']}, sha256 {c['quote_sha256'][:16]}" for c in record["citations"]]
+    for c in record["citations"]:
+        lines.append(f"cited: page {c['page']} ({c['label']}), {c['start']}-{c['end']}, sha256 {c['quote_sha256'][:16]}")
     lines += [f"audit entry {e['position']}: {e['act']} {e['hash'][:16]}" for e in record["audit"]]
     return "\n".join(lines)

@@ -12,4 +12,4 @@ class QueueUnavailable(Exception):
 
 class TaskQueue(Protocol):
     def enqueue(self, task: str, arguments: Sequence[str], queue: str, priority: int = 5) -> None:
-        """Offer the task once. Arguments are identifiers only. Raises `QueueUnavailable`."""
+        """Offer the task once, 9 going first and 0 last. Arguments are identifiers only. Raises `QueueUnavailable`."""

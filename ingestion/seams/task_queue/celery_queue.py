@@ -11,6 +11,8 @@ from kombu.exceptions import OperationalError
 
 from ingestion.seams.task_queue import QueueUnavailable
 
+HIGHEST = 9
+
 
 class CeleryQueue:
     """`application` is the dotted path of the Celery application, which the workers own."""
@@ -25,6 +27,8 @@ class CeleryQueue:
         return found
 
     def enqueue(self, task: str, arguments: Sequence[str], queue: str, priority: int = 5) -> None:
+        if self.application.connection().transport.driver_type == "redis":
+            priority = HIGHEST - priority  # Redis takes the lowest number first, RabbitMQ the highest
         try:
             self.application.send_task(
                 task, args=list(arguments), queue=queue, priority=priority, ignore_result=True, retry=False

@@ -71,6 +71,7 @@ class _Scored:
 # How firmly a term is held by where it stands.
 OWN, CONTEXT, ASKED_BEFORE, BEFORE, TITLE = 1.0, 0.75, 0.8, 0.4, 0.6
 COMPARED, MOST_SPANS = 30, 3
+FOUND = 0.4  # a span that covers this much is a finding; before there is one, the question itself is the best query
 _DATE = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\b[\s,]*\d|\b\d{1,2}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:jan|feb|mar|apr|may|jun|"
     r"jul|aug|sep|oct|nov|dec)|\b(?:1[89]|20|21)\d\d\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b",
@@ -123,14 +124,15 @@ class ExtractiveReader:
         missing = tuple(t.surface for t in lacking)
         status = ReadStatus.NEED_MORE if failed else ReadStatus.ANSWER
         claims = tuple(_claim(s) for s in chosen) if status is ReadStatus.ANSWER else ()
+        found = [s for s in chosen if s.cover >= FOUND]
         return ReadResult(
             status=status,
             answer=" ".join(claim.text for claim in claims),
             claims=claims,
             votes=self._votes(request, scored, chosen if not failed else []),
-            findings=tuple(Finding(_flat(s.text), s.page.page_id, s.span.start, s.span.end) for s in chosen if s.cover >= 0.4),
+            findings=tuple(Finding(_flat(s.text), s.page.page_id, s.span.start, s.span.end) for s in found),
             missing=missing,
-            refined_query=_refined(asked, missing),
+            refined_query=_refined(asked, lacking) if found else "",
             confidence=self._confidence(chosen, cover) if claims else 0.0,
             usage=Usage(),
             response={"cover": round(cover, 4), "rules_failed": failed, "spans": [_summary(s) for s in (chosen or scored[:3])]},
@@ -324,12 +326,15 @@ def _by_weight(asked: Asked, weights: Mapping[str, float]) -> list[Term]:
     return sorted(asked.terms, key=lambda term: -weights[term.key])
 
 
-def _refined(asked: Asked, missing: Sequence[str]) -> str:
-    """What is missing, with the question's names, codes and years; empty when nothing is missing."""
-    if not missing:
+def _refined(asked: Asked, lacking: Sequence[Term]) -> str:
+    """What is missing, with the question's names, codes and years; empty unless a name, code, number or year is missing.
+
+    Where only ordinary words are missing, the question itself was measured to be the better query.
+    """
+    if not any(term.strict for term in lacking):
         return ""
     anchors = [term.surface for term in asked.terms if term.strict]
-    return " ".join(dict.fromkeys((*missing, *anchors)))
+    return " ".join(dict.fromkeys((*(term.surface for term in lacking), *anchors)))
 
 
 def _summary(scored: _Scored) -> dict[str, object]:

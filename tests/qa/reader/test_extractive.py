@@ -150,10 +150,12 @@ def test_a_table_of_contents_and_a_heading_are_no_answers(reader: ExtractiveRead
     assert result.status is ReadStatus.NEED_MORE
 
 
-def test_what_is_missing_makes_the_next_query_with_the_names(reader: ExtractiveReader) -> None:
-    result = read(reader, "What colour has the label of the PX-200 pump?", 1, 5)
-    assert result.status is ReadStatus.NEED_MORE
-    assert {"label"} <= set(result.missing) and "PX-200" in result.refined_query and "label" in result.refined_query
+def test_a_missing_name_makes_the_next_query_and_missing_words_alone_do_not(reader: ExtractiveReader) -> None:
+    result = read(reader, "How long is the warranty of the PX-200 pump of Lindvik?", 1, 5)
+    assert result.status is ReadStatus.NEED_MORE and "Lindvik" in result.missing
+    assert {"Lindvik", "PX-200"} <= set(result.refined_query.split())
+    words = read(reader, "Which label lists the warranty of the PX-200 pump?", 1, 5)
+    assert "label" in words.missing and words.refined_query == ""
 
 
 def test_every_claim_is_verbatim_and_stands_where_it_says(reader: ExtractiveReader) -> None:
