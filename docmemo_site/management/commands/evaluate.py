@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
-from qa.services.answering import run_execute
 
 from docmemo_site.intake import LocalFile, corpus_ensure, take_in
 from docmemo_site.terminal import organisation_named, print_json, services_ready
@@ -24,6 +23,7 @@ from ingestion.services.people import person_create
 from qa.evaluation.datasets import GoldQuestion, GoldSet, read_gold_set, subset_of
 from qa.evaluation.report import Measured, report, table
 from qa.models import Citation
+from qa.services.answering import run_execute
 from qa.services.questions import question_ask
 
 GROUP = "evaluation"

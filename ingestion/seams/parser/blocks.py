@@ -137,7 +137,8 @@ def _looks_like_heading(content: str, index: int, lines: Sequence[Line], body: f
     alone = index + 1 >= len(lines) or not (
         lines[index + 1].bold and abs(lines[index + 1].size - line.size) < 0.5 and lines[index + 1].end - lines[index + 1].start > 60
     )
-    return line.bold and line.size >= 0.95 * body and alone and len(content) <= 120 and (not BULLET.match(content) or bool(NUMBERED.match(content)))
+    item = bool(BULLET.match(content)) and not NUMBERED.match(content)
+    return line.bold and line.size >= 0.95 * body and alone and len(content) <= 120 and not item
 
 
 def _level(line: Line, content: str, body: float) -> int:
