@@ -10,6 +10,7 @@ from celery import shared_task
 
 from ingestion.services.jobs import RUN_STAGE_TASK
 from ingestion.services.pipeline import stage_run_execute
+from ingestion.services.purge import RUN_PURGE_TASK, document_purge
 from qa.services.answering import run_execute
 from qa.services.questions import RUN_QUESTION_TASK
 
@@ -27,3 +28,8 @@ def run_stage(stage_run: str) -> None:
 @shared_task(name=RUN_QUESTION_TASK)
 def run_question(run: str) -> None:
     run_execute(UUID(run))
+
+
+@shared_task(name=RUN_PURGE_TASK)
+def run_purge(purge: str) -> None:
+    document_purge(UUID(purge))

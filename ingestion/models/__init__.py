@@ -3,7 +3,7 @@
 from ingestion.models.access import AccessAssignment, AccessClass, AccessLevel
 from ingestion.models.audit import AuditEntry, AuditPayload
 from ingestion.models.corpus import Corpus
-from ingestion.models.document import Blob, Build, BuildAccessCount, BuildLiveness, Document, DocumentVersion
+from ingestion.models.document import Blob, Build, BuildAccessCount, BuildLiveness, Document, DocumentVersion, Purge
 from ingestion.models.event import DeadLetter, InboxEvent, OutboxEvent, Source
 from ingestion.models.job import Job, StageRun
 from ingestion.models.page import (
@@ -49,6 +49,7 @@ __all__ = [
     "PooledVector",
     "Posting",
     "Principal",
+    "Purge",
     "Role",
     "RoleAssignment",
     "SchemaFact",

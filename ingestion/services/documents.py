@@ -10,7 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
+from django.utils import timezone
 
 from ingestion.domain.errors import failure
 from ingestion.domain.events import DOCUMENTS_TOPIC, EventType, document_key
@@ -33,10 +34,13 @@ def blob_store(organisation: Organisation, content: Path | bytes) -> Blob:
     if size > limit:
         raise failure("too_large", f"{size} bytes; at most {limit} are taken")
     digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else _sha256(content)
-    blob = Blob(organisation=organisation, sha256=digest, bytes=size)
-    load("blobs").put(blob.key, content)
-    stored, _ = Blob.objects.get_or_create(organisation=organisation, sha256=digest, defaults={"bytes": size})
-    return stored
+    with transaction.atomic():
+        # the row first: it is the lock that a purge of the same bytes takes
+        blob, _ = Blob.objects.update_or_create(
+            organisation=organisation, sha256=digest, defaults={"touched_at": timezone.now()}, create_defaults={"bytes": size}
+        )
+        load("blobs").put(blob.key, content)
+    return blob
 
 
 def _sha256(path: Path) -> str:
@@ -89,25 +93,34 @@ def document_withdraw(*, actor: str, document: Document, source: str = "upload")
 def _event_write(
     *, organisation: Organisation, actor: str, corpus: Corpus, external_id: str, source: str, kind: EventType, data: dict
 ) -> UUID:
-    known = Document.objects.filter(corpus=corpus, external_id=external_id).first()
-    # a revision that only grows: microseconds, and never below what the document has seen
-    revision = max(time.time_ns() // 1000, known.revision + 1 if known else 0)
+    key = document_key(corpus.slug, external_id)
+    revision = _next_revision(corpus, external_id, key)
     event_id = new_id()
     event = {
         "specversion": "1.0",
         "id": str(event_id),
         "source": source_ensure(organisation, source).uri,
         "type": kind.value,
-        "subject": document_key(corpus.slug, external_id),
+        "subject": key,
         "sequence": revision,
         "datacontenttype": "application/json",
         "data": {"corpus": corpus.slug, "external_id": external_id, **data},
     }
     OutboxEvent.objects.create(
-        id=event_id, topic=DOCUMENTS_TOPIC, key=document_key(corpus.slug, external_id), type=kind.value, payload=event
+        id=event_id, topic=DOCUMENTS_TOPIC, key=key, type=kind.value, payload=event
     )
     audit_append(
         organisation=organisation, act=f"{kind.value}.sent", subject=str(event_id), actor=str(actor),
         body={"corpus": str(corpus.id), "revision": revision, "sha256": data.get("blob", {}).get("sha256")},
     )  # fmt: skip
     return event_id
+
+
+def _next_revision(corpus: Corpus, external_id: str, key: str) -> int:
+    """A revision that only grows, also when the clock does not: above what took effect and above what is on its way."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"revision:{corpus.organisation_id}:{key}"])
+    known = Document.objects.filter(corpus=corpus, external_id=external_id).values_list("revision", flat=True).first() or 0
+    sent = OutboxEvent.objects.filter(topic=DOCUMENTS_TOPIC, key=key, payload__source__startswith=f"/docmemo/{corpus.organisation.slug}/")
+    on_the_way = max(sent.order_by("-id").values_list("payload__sequence", flat=True)[:100], default=0)
+    return max(time.time_ns() // 1000, known + 1, on_the_way + 1)

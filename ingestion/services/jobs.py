@@ -18,12 +18,13 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from ingestion.domain.errors import IngestionError, NeedsHuman, Transient, failure
-from ingestion.domain.events import EVENTS_TOPIC, document_key
+from ingestion.domain.events import OutcomeType
 from ingestion.domain.lifecycle import BuildState, JobState, StageState
-from ingestion.models import Build, BuildLiveness, Document, DocumentVersion, Job, OutboxEvent, StageRun
+from ingestion.models import Build, BuildLiveness, Document, DocumentVersion, Job, StageRun
 from ingestion.seams import load
 from ingestion.seams.task_queue import QueueUnavailable
 from ingestion.services.audit import audit_append
+from ingestion.services.outcomes import document_outcome_announce
 from ingestion.stages import PIPELINE, Stage
 
 logger = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ def document_retire(document: Document) -> None:
     document.live_build = document.live_version = None
     document.save(update_fields=["live_build", "live_version"])
     Build.objects.filter(document=document).exclude(state=BuildState.WITHDRAWN).update(state=BuildState.WITHDRAWN.value)
-    outcome_announce(document, "document.version.withdrawn", {})
+    document_outcome_announce(document, OutcomeType.WITHDRAWN)
 
 
 def _job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", stage: str = "") -> None:
@@ -94,21 +95,11 @@ def _job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", sta
     )
     if state in (JobState.FAILED, JobState.QUARANTINED):
         Build.objects.filter(id=job.build_id, state=BuildState.BUILDING).update(state=BuildState.FAILED.value)
-        outcome_announce(job.document, "document.version.failed", {"version": job.version.number, "code": code, "stage": stage})
+        document_outcome_announce(job.document, OutcomeType.FAILED, version=job.version.number, code=code, stage=stage)
         audit_append(
             organisation=job.organisation, act="document.version.failed", subject=str(job.document_id), actor="pipeline",
             body={"job": str(job.id), "version": str(job.version_id), "code": code, "stage": stage},
         )  # fmt: skip
-
-
-def outcome_announce(document: Document, kind: str, data: dict) -> None:
-    """Tell the outside what became of a document, after this transaction has committed."""
-    OutboxEvent.objects.create(
-        topic=EVENTS_TOPIC,
-        key=document_key(document.corpus.slug, document.external_id),
-        type=kind,
-        payload={"type": kind, "document": str(document.id), "external_id": document.external_id, **data},
-    )
 
 
 @transaction.atomic
@@ -117,7 +108,9 @@ def job_retry(*, job: Job, actor: str) -> bool:
     job = Job.objects.select_for_update().get(id=job.id)
     if job.state not in (JobState.FAILED, JobState.QUARANTINED, JobState.CANCELLED):
         return False
-    if job.document.deleted_at is not None or job.version.number < (_newest_number(job.document) or 0):
+    if job.document.deleted_at is not None or job.version.revision <= job.document.purged_through:
+        return False
+    if job.version.number < (_newest_number(job.document) or 0):
         return False
     _rebuild(job.build)
     job.state, job.reason_code, job.reason, job.failed_stage, job.finished_at = JobState.QUEUED.value, "", "", "", None
