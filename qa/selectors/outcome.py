@@ -25,7 +25,7 @@ def run_outcome(run: Run) -> dict[str, Any]:
 
 def _claim(claim: Any) -> dict[str, Any]:
     return {
-        "text": claim.text,
+        "text": claim.text or None,
         "citations": [
             {
                 "document": str(citation.document_id),

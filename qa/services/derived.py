@@ -42,11 +42,12 @@ def _run_forget(run: UUID, rests: Q) -> int:
     answer = Answer.objects.select_for_update(of=("self",)).select_related("run__question__organisation").filter(run_id=run).first()
     if answer is not None:
         quoting = Claim.objects.filter(answer=answer, id__in=Citation.objects.filter(rests).values("claim"))
-        gone = quoting.count()
-        if gone:
-            removed += Citation.objects.filter(claim__in=quoting.values("id")).count()
-            Claim.objects.filter(id__in=list(quoting.values_list("id", flat=True))).delete()
-            answer.text = " ".join(answer.claims.order_by("ordinal").values_list("text", flat=True))
+        if quoting.exists():
+            # the claim's row stays, empty: the asker sees that something was there, as after a right was taken away
+            claims = list(quoting.values_list("id", flat=True))
+            Claim.objects.filter(id__in=claims).update(text="")
+            removed += Citation.objects.filter(claim_id__in=claims).delete()[0]
+            answer.text = " ".join(filter(None, answer.claims.order_by("ordinal").values_list("text", flat=True)))
             answer.withdrawn_at = timezone.now()
             answer.save(update_fields=["text", "withdrawn_at"])
             outcome_announce(
