@@ -74,6 +74,32 @@ def test_a_file_that_is_no_pdf_fails_with_its_reason_and_holds_nobody_up(quickst
     assert "notes.txt" in done.errors
 
 
+def test_a_deleted_document_is_gone_at_once_and_forgotten(quickstarted: Installation, tmp_path: Path) -> None:
+    good = next((quickstarted.home / "sample" / "1").glob("travel*.pdf"))
+    shutil.copy(good, tmp_path / "travel.pdf")
+    assert quickstarted.run("ingest", str(tmp_path), "--corpus", "short-lived", "--allow", "staff").code == 0
+    [row] = quickstarted.run("documents", "--corpus", "short-lived", "--json").value["documents"]
+    question = next(q for q in _sample(quickstarted)["questions"] if q["id"] == "hotel")["question"]
+    ask = ("ask", question, "--as", "alice", "--corpus", "short-lived", "--json")
+    assert quickstarted.run(*ask).value["verdict"] == "answered"
+    assert quickstarted.run("delete", "travel.pdf", "--corpus", "short-lived").code == 0
+    assert quickstarted.run(*ask).value["verdict"] == "no_readable_documents"
+    for _ in range(60):
+        purges = quickstarted.run("purges", "--document", row["document"], "--verify", "--json")
+        if purges.code == 0 and purges.value["purges"][0]["state"] != "waiting":
+            break
+        time.sleep(1)
+    assert purges.code == 0 and purges.value["purges"][0]["remains"] == {} and purges.value["purges"][0]["removed"]["blob"] == 0
+    assert quickstarted.run("audit", "verify").code == 0
+    assert quickstarted.run("delete", "travel.pdf", "--corpus", "short-lived").code == 2
+
+
+def test_dead_letters_are_listed_and_a_mistake_in_redriving_is_told(quickstarted: Installation) -> None:
+    assert quickstarted.run("dead_letters", "--json").value == {"dead_letters": []}
+    assert quickstarted.run("dead_letters", "redrive").code == 2
+    assert quickstarted.run("dead_letters", "redrive", "nonsense").code == 2
+
+
 @pytest.mark.parametrize("arguments", [("ask",), ("ingest", "/no/such/path", "--corpus", "x"), ("trail", "nonsense")])
 def test_a_mistake_is_told_and_ends_with_a_code(quickstarted: Installation, arguments: tuple[str, ...]) -> None:
     done = quickstarted.run(*arguments)
