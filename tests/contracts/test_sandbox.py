@@ -51,8 +51,8 @@ def test_a_typed_failure_keeps_its_type_and_the_values_before_it() -> None:
         ("dies", {"signum": int(signal.SIGSEGV)}, BOUNDS, "parser_died"),
         ("dies", {"signum": int(signal.SIGKILL)}, BOUNDS, "parser_died"),
         ("dies", {"signum": int(signal.SIGXCPU)}, BOUNDS, "parser_timeout"),
-        ("sleeps", {"after": 1}, Bounds(512 * 1024**2, seconds=2), "parser_timeout"),
-        ("sleeps", {"after": 1}, Bounds(512 * 1024**2, seconds=600, item_seconds=2), "parser_timeout"),
+        ("sleeps", {"after": 1}, Bounds(512 * 1024**2, seconds=8), "parser_timeout"),
+        ("sleeps", {"after": 1}, Bounds(512 * 1024**2, seconds=600, item_seconds=8), "parser_timeout"),
         ("writes", {"size": 2 * 1024**2}, BOUNDS, "parser_output"),
     ],
 )
@@ -70,7 +70,7 @@ def test_memory_is_bounded() -> None:
 
 def test_what_the_child_started_ends_with_it(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
-    _, ended = sandbox.run(f"{HERE}:grandchild", {"pid_file": str(pid_file)}, Bounds(512 * 1024**2, seconds=60, item_seconds=3))
+    _, ended = sandbox.run(f"{HERE}:grandchild", {"pid_file": str(pid_file)}, Bounds(512 * 1024**2, seconds=60, item_seconds=8))
     assert ended.died
     assert _gone(int(pid_file.read_text()))
 
