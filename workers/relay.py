@@ -6,6 +6,7 @@ import json
 import logging
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from ingestion.domain.events import CORPORA_TOPIC, DEAD_LETTERS_TOPIC, DOCUMENTS_TOPIC, EVENTS_TOPIC
@@ -38,7 +39,9 @@ def relay_once(publisher: Publisher, limit: int = BATCH) -> int:
                 for row in rows
             ]
         )
-        OutboxEvent.objects.filter(id__in=[row.id for row in rows]).update(published_at=timezone.now())
+        OutboxEvent.objects.filter(id__in=[row.id for row in rows]).update(
+            published_at=timezone.now(), publications=F("publications") + 1
+        )
     return len(rows)
 
 

@@ -67,6 +67,11 @@ class Migration(migrations.Migration):
             name='received_at',
             field=models.DateTimeField(blank=True, null=True),
         ),
+        migrations.AddField(
+            model_name='outboxevent',
+            name='publications',
+            field=models.PositiveSmallIntegerField(default=0),
+        ),
         migrations.AlterField(
             model_name='inboxevent',
             name='received_at',

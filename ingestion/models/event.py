@@ -65,6 +65,7 @@ class OutboxEvent(Identified):
     payload = models.JSONField()
     created_at = models.DateTimeField(auto_now_add=True)
     published_at = models.DateTimeField(null=True, blank=True)
+    publications = models.PositiveSmallIntegerField(default=0)
     received_at = models.DateTimeField(null=True, blank=True)  # of our own events: when it was in the inbox
 
     class Meta:

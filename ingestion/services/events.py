@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from ingestion.domain.errors import IngestionError, Permanent
@@ -33,6 +33,7 @@ WAIT_FOR_CORPUS = timedelta(minutes=10)
 MAX_ATTEMPTS = 5
 MAX_KEPT_BYTES = 1_000_000  # of a message that could not be taken in
 RESENT_AFTER = timedelta(seconds=20)
+RESEND_DOUBLINGS = 8
 
 
 def event_receive(message: Message) -> UUID | None:
@@ -85,11 +86,17 @@ def _mark_received(event: DocumentEvent | CorpusEvent) -> None:
     )
 
 
-def events_resend(now_minus: timedelta = RESENT_AFTER) -> int:
-    """Publish anew what the broker took and forgot: our own events that were published and never came back. Returns how many."""
-    return OutboxEvent.objects.filter(
-        topic__in=INTAKE_TOPICS, received_at__isnull=True, published_at__lt=timezone.now() - now_minus
-    ).update(published_at=None)
+def events_resend() -> int:
+    """Publish anew what the broker took and forgot: our own events that were published and never came back. Returns how many.
+
+    Each time an event is waited for twice as long: a consumer that is only slow must not find its backlog doubled.
+    """
+    now = timezone.now()
+    late = Q()
+    for times in range(RESEND_DOUBLINGS + 1):
+        published = {"publications__lte" if times == 0 else "publications__gte" if times == RESEND_DOUBLINGS else "publications": times + 1}
+        late |= Q(**published, published_at__lt=now - RESENT_AFTER * 2**times)
+    return OutboxEvent.objects.filter(late, topic__in=INTAKE_TOPICS, received_at__isnull=True).update(published_at=None)
 
 
 def _registered_source(event: DocumentEvent | CorpusEvent) -> Source:

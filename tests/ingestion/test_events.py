@@ -174,6 +174,12 @@ def test_what_the_broker_forgot_is_sent_again_and_what_it_kept_is_not(bench: Wor
             event_receive(sent)
     OutboxEvent.objects.filter(published_at__isnull=False).update(published_at=timezone.now() - timedelta(minutes=2))
     assert events_resend() == 1 and events_resend() == 0
+    OutboxEvent.objects.filter(payload__data__external_id="a.pdf").update(
+        published_at=timezone.now() - timedelta(seconds=30), publications=2
+    )
+    assert events_resend() == 0  # sent twice: it is waited for longer
+    OutboxEvent.objects.filter(payload__data__external_id="a.pdf").update(published_at=timezone.now() - timedelta(seconds=50))
+    assert events_resend() == 1
     again = bench.messages()
     assert [b"a.pdf" in sent.value for sent in again] == [True]
     bench.offset += 1
