@@ -84,7 +84,16 @@ SEAMS = {
     },
     "task_queue": {"BACKEND": "ingestion.seams.task_queue.celery_queue.CeleryQueue", "OPTIONS": {}},
     "reader": {"BACKEND": READERS[READER], "OPTIONS": {}},
+    "seal": {"BACKEND": "ingestion.seams.seal.fernet.FernetSeal", "OPTIONS": {}},
 }
+
+# --- where documents come from; each source names its kind ------------------------------------------
+CONNECTORS = {
+    "folder": "ingestion.seams.connector.folder.FolderConnector",
+    "object_store": "ingestion.seams.connector.object_store.ObjectStoreConnector",
+}
+# A source's options name a secret by its variable, which begins with DOCMEMO_SOURCE_SECRET_.
+SOURCE_SECRETS = env.source_secrets()
 
 # --- limits of the pipeline; the code that works takes them as arguments ----------------------------
 PIPELINE = {
