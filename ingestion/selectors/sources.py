@@ -1,0 +1,100 @@
+"""Sources as those see them who set them up, and as the programs do that hand documents in with a token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from ingestion.models import (
+    ApiToken,
+    Corpus,
+    InboxEvent,
+    Organisation,
+    OutboxEvent,
+    Source,
+    SourceConfiguration,
+    Upload,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A source and how it stands. `missing` counts items whose deletion is held."""
+
+    name: str
+    kind: str
+    corpus: str
+    interval_seconds: int
+    allow: list[str] | None
+    deny: list[str]
+    documents: int
+    refused: int
+    missing: int
+    outcome: str
+    message: str
+    last_started_at: datetime | None
+    last_complete_at: datetime | None
+    tokens: list[str]
+
+
+def source_rows(organisation: Organisation) -> list[SourceRow]:
+    """Every configured source of the organisation, by name."""
+    found = SourceConfiguration.objects.filter(source__organisation=organisation).select_related("source", "corpus")
+    return [_row(configuration) for configuration in found.order_by("source__name")]
+
+
+def _row(configuration: SourceConfiguration) -> SourceRow:
+    source = configuration.source
+    return SourceRow(
+        name=source.name,
+        kind=configuration.kind,
+        corpus=configuration.corpus.slug,
+        interval_seconds=configuration.interval_seconds,
+        allow=configuration.allow,
+        deny=configuration.deny,
+        documents=source.items.filter(event_id__isnull=False).count(),
+        refused=source.items.exclude(refusal="").count(),
+        missing=source.items.filter(missing_since__isnull=False).count(),
+        outcome=configuration.last_outcome,
+        message=configuration.last_message,
+        last_started_at=configuration.last_started_at,
+        last_complete_at=configuration.last_complete_at,
+        tokens=sorted(valid_tokens().filter(source=source).values_list("name", flat=True)),
+    )
+
+
+def valid_tokens() -> QuerySet[ApiToken]:
+    """Tokens that open something now."""
+    in_time = Q(expires_at__isnull=True) | Q(expires_at__gt=timezone.now())
+    return ApiToken.objects.filter(in_time, revoked_at__isnull=True, source__active=True)
+
+
+def source_of_digest(digest: str) -> Source | None:
+    """The source whose valid token has this digest."""
+    token = valid_tokens().filter(digest=digest).select_related("source__organisation").first()
+    return token.source if token else None
+
+
+def writable_corpus(source: Source, slug: str) -> Corpus | None:
+    """The corpus, if it is one that the source may write to; absent and forbidden are the same."""
+    corpora = Corpus.objects.filter(organisation_id=source.organisation_id, slug=slug, deleted_at__isnull=True)
+    if source.corpora.exists():
+        corpora = corpora.filter(sources=source)
+    return corpora.select_related("organisation").first()
+
+
+def sent_by(source: Source, event_id: UUID) -> bool:
+    """Whether the source handed in the event of this id."""
+    return (
+        InboxEvent.objects.filter(source=source, event_id=str(event_id)).exists()
+        or OutboxEvent.objects.filter(id=event_id, payload__source=source.uri).exists()
+    )
+
+
+def upload_of(source: Source, upload_id: UUID) -> Upload | None:
+    """The source's own upload of this id."""
+    return Upload.objects.filter(id=upload_id, source=source).select_related("source__organisation", "corpus__organisation").first()
