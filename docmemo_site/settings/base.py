@@ -108,6 +108,16 @@ PIPELINE = {
     "AUDIT_HEADS_DIR": DOCMEMO_HOME / "heads",
 }
 
+# --- limits of uploads in parts ----------------------------------------------------------------------
+UPLOADS = {
+    "MAX_PART_BYTES": 16 * 1024 * 1024,
+    "MIN_PART_BYTES": 64 * 1024,  # of all parts but the last
+    "MAX_OPEN": 50,  # of one source
+    "MAX_IDLE_SECONDS": 24 * 60 * 60,
+}
+# More than the largest document is read by no door; the rest is room for the fields of a form.
+MAX_BODY_BYTES = PIPELINE["MAX_DOCUMENT_BYTES"] + 1024 * 1024
+
 # --- Celery ----------------------------------------------------------------------------------------
 CELERY_TASK_SERIALIZER = "json"
 CELERY_RESULT_SERIALIZER = "json"
@@ -162,6 +172,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "docmemo_site.middleware.SecurityHeaders",
+    "docmemo_site.middleware.BodyLimit",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

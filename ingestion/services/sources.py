@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets as randomness
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -18,6 +19,8 @@ from ingestion.seams.connector import Connector, Misconfigured, connector_for
 from ingestion.services.audit import audit_append
 from ingestion.services.documents import document_deletion_send, source_ensure
 
+SLUG = re.compile(r"[-a-zA-Z0-9_]{1,60}")
+MAX_INTERVAL = 7 * 24 * 60 * 60
 TOKEN_PREFIX = "docmemo_"
 OWN_DOORS = frozenset({"upload", "command-line"})  # sources that the product itself hands in as
 
@@ -42,6 +45,10 @@ def source_configure(
     """
     if name in OWN_DOORS:
         raise Misconfigured(f"{name} is the name of a door of our own; choose another.")
+    if not SLUG.fullmatch(name):
+        raise Misconfigured("A source's name has at most 60 letters, digits, hyphens and underscores.")
+    if not 1 <= interval_seconds <= MAX_INTERVAL:
+        raise Misconfigured(f"The interval is 1 to {MAX_INTERVAL} seconds.")
     source = source_ensure(corpus.organisation, name)
     known = SourceConfiguration.objects.select_for_update().filter(source=source).first()
     if known is not None and known.corpus_id != corpus.id and source.items.exists():

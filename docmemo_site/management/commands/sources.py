@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 
 from docmemo_site.intake import corpus_ensure
@@ -72,6 +73,7 @@ class Command(BaseCommand):
         ]
         return {"sources": [asdict(row) for row in rows]}, "\n".join([*lines, f"{len(rows)} sources"]), True
 
+    @transaction.atomic
     def _add(self, organisation: Organisation, options: dict[str, Any]) -> tuple[Any, str, bool]:
         corpus, made = corpus_ensure(organisation, options["corpus"], options["allow"], actor=ACTOR)
         if made and not options["allow"]:

@@ -66,7 +66,10 @@ class FilesystemBlobs:
         self._path(key).unlink(missing_ok=True)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        for path in self.root.rglob("*"):
+        folder = self.root / prefix.rpartition("/")[0]  # not the whole store for what lies in one folder of it
+        if ".." in folder.parts:
+            raise ValueError("the key leaves the blob store")
+        for path in folder.rglob("*"):
             if path.is_file() and not path.name.startswith(".new-"):
                 key = path.relative_to(self.root).as_posix()
                 if key.startswith(prefix):
