@@ -114,6 +114,7 @@ UPLOADS = {
     "MIN_PART_BYTES": 64 * 1024,  # of all parts but the last
     "MAX_OPEN": 50,  # of one source
     "MAX_IDLE_SECONDS": 24 * 60 * 60,
+    "KEPT_SECONDS": 7 * 24 * 60 * 60,  # an upload that ended, for a sender that asks again
 }
 # More than the largest document is read by no door; the rest is room for the fields of a form.
 MAX_BODY_BYTES = PIPELINE["MAX_DOCUMENT_BYTES"] + 1024 * 1024

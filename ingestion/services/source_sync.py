@@ -15,7 +15,9 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +25,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -36,7 +38,7 @@ from ingestion.services.sources import connector_of, document_id_of
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=10)  # extended at every step; the longest step hands one document in
+LEASE = timedelta(seconds=60)  # extended while the sync lives; after a kill, another may begin when it has run out
 HELD_FROM = 20  # deletions of one sync, above which they are held when they are more than half of what is known
 Say = Callable[[str], Any]
 
@@ -72,7 +74,7 @@ class _Claim:
     actor: str
 
     def hold(self) -> None:
-        """Inside a transaction: make sure that the lease is ours, and extend it. Raises `LeaseLost`."""
+        """Make sure that the lease is ours, and extend it; in a transaction nobody takes it over before the end. Raises `LeaseLost`."""
         held = SourceConfiguration.objects.filter(id=self.configuration.id, fencing_token=self.configuration.fencing_token)
         if not held.update(lease_until=timezone.now() + LEASE):
             raise LeaseLost
@@ -93,7 +95,8 @@ def source_sync(
     outcome = SyncOutcome()
     finished = False
     try:
-        _sync(claim, outcome, confirm_deletions, stop, say)
+        with _lease_kept(claim):
+            _sync(claim, outcome, confirm_deletions, stop, say)
         finished = True
     except ConnectorError as error:
         outcome.state, outcome.message, finished = error.code, str(error), True
@@ -114,6 +117,31 @@ def _claim(configuration: SourceConfiguration, actor: str) -> _Claim | None:
         return None
     held = SourceConfiguration.objects.select_related("source__organisation", "corpus__organisation").get(id=configuration.id)
     return _Claim(held, actor)
+
+
+@contextmanager
+def _lease_kept(claim: _Claim) -> Iterator[None]:
+    """Extend the lease from a thread, however long one listing or one document takes; losing it is noticed at the next step."""
+    done = threading.Event()
+
+    def keep() -> None:
+        while not done.wait(LEASE.total_seconds() / 3):
+            try:
+                claim.hold()
+            except LeaseLost:
+                return
+            except DatabaseError:
+                logger.exception("the lease of source %s could not be extended", claim.configuration.source_id)
+            finally:
+                connection.close()
+
+    thread = threading.Thread(target=keep, name=f"lease-{claim.configuration.id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(timeout=5)
 
 
 def _release(claim: _Claim, outcome: SyncOutcome) -> None:

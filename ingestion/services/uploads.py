@@ -184,7 +184,10 @@ def _parts_remove(upload: Upload) -> None:
 
 
 def uploads_sweep() -> int:
-    """Give up what was left alone for too long, and remove parts that a death left behind; returns how many uploads that were."""
+    """Give up what was left alone for too long, remove parts that a death left behind, and forget what ended long ago.
+
+    Returns how many uploads were given up or had parts left.
+    """
     too_old = timezone.now() - timedelta(seconds=settings.UPLOADS["MAX_IDLE_SECONDS"])
     left = Upload.objects.filter(state=UploadState.OPEN, touched_at__lt=too_old).select_related("source")
     swept = sum(upload_abandon(upload=upload) for upload in list(left[:500]))
@@ -192,4 +195,6 @@ def uploads_sweep() -> int:
     for upload in list(ended[:500]):
         _parts_remove(upload)
         swept += 1
+    long_ago = timezone.now() - timedelta(seconds=settings.UPLOADS["KEPT_SECONDS"])
+    Upload.objects.exclude(state=UploadState.OPEN).filter(parts__isnull=True, touched_at__lt=long_ago).delete()
     return swept

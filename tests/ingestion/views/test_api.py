@@ -330,6 +330,17 @@ def test_what_is_left_alone_is_swept(scene: Scene, settings: LazySettings) -> No
     assert scene.program.part(fresh, 10, PAGES[10:]).status_code == 200
 
 
+def test_what_ended_long_ago_is_forgotten(scene: Scene) -> None:
+    address = scene.program.begin().json()["address"]
+    scene.program.part(address, 0, PAGES)
+    scene.program.send("POST", f"{address}/complete")
+    uploads_sweep()
+    assert Upload.objects.count() == 1
+    Upload.objects.update(touched_at=timezone.now() - timedelta(days=8))
+    uploads_sweep()
+    assert scene.program.send("GET", address).status_code == 404
+
+
 def test_parts_that_a_death_left_behind_are_swept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     from ingestion.services import uploads
 
