@@ -9,9 +9,11 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from ingestion.domain.lifecycle import InboxState
 from ingestion.models import (
     ApiToken,
     Corpus,
+    Document,
     InboxEvent,
     Organisation,
     OutboxEvent,
@@ -19,11 +21,12 @@ from ingestion.models import (
     SourceConfiguration,
     Upload,
 )
+from ingestion.models.source import PUSH
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source and how it stands. `missing` counts items whose deletion is held."""
+    """A source and how it stands. `documents` are those it ever handed in and has not taken back; `missing` those held."""
 
     name: str
     kind: str
@@ -56,7 +59,7 @@ def _row(configuration: SourceConfiguration) -> SourceRow:
         interval_seconds=configuration.interval_seconds,
         allow=configuration.allow,
         deny=configuration.deny,
-        documents=source.items.filter(event_id__isnull=False).count(),
+        documents=_documents(configuration),
         refused=source.items.exclude(refusal="").count(),
         missing=source.items.filter(missing_since__isnull=False).count(),
         outcome=configuration.last_outcome,
@@ -65,6 +68,13 @@ def _row(configuration: SourceConfiguration) -> SourceRow:
         last_complete_at=configuration.last_complete_at,
         tokens=sorted(valid_tokens().filter(source=source).values_list("name", flat=True)),
     )
+
+
+def _documents(configuration: SourceConfiguration) -> int:
+    if configuration.kind != PUSH:
+        return configuration.source.items.filter(event_id__isnull=False).count()
+    pushed = InboxEvent.objects.filter(source=configuration.source, state=InboxState.APPLIED).values("external_id")
+    return Document.objects.filter(corpus=configuration.corpus, deleted_at__isnull=True, external_id__in=pushed).count()
 
 
 def valid_tokens() -> QuerySet[ApiToken]:

@@ -240,13 +240,14 @@ def test_links_lead_nowhere(tmp_path: Path) -> None:
             pass
 
 
-def test_a_folder_swapped_for_a_link_after_the_listing_is_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("swapped", ["sub", "sub/a.pdf"])
+def test_what_was_swapped_for_a_link_after_the_listing_is_not_followed(tmp_path: Path, swapped: str) -> None:
     (tmp_path / "root" / "sub").mkdir(parents=True)
     (tmp_path / "root" / "sub" / "a.pdf").write_bytes(b"mine")
     connector = FolderConnector({"root": str(tmp_path / "root")}, {}, clock=lambda: 2.0**40)
     item = connector.listing().items[0]
-    (tmp_path / "root" / "sub").rename(tmp_path / "moved")
-    (tmp_path / "root" / "sub").symlink_to(tmp_path / "moved")
+    (tmp_path / "root" / swapped).rename(tmp_path / "moved")
+    (tmp_path / "root" / swapped).symlink_to(tmp_path / "moved")
     with pytest.raises((ItemGone, ItemChanged)), connector.open(item):
         pass
 

@@ -32,6 +32,7 @@ from ingestion.models import (
     UploadPart,
 )
 from ingestion.seams import load
+from ingestion.selectors.sources import source_rows
 from ingestion.services.corpora import corpus_create
 from ingestion.services.sources import source_configure, token_issue, token_revoke
 from ingestion.services.uploads import uploads_sweep
@@ -107,6 +108,7 @@ def test_a_body_becomes_a_live_document_and_its_status_tells_so(scene: Scene) ->
     document = Document.objects.get()
     assert (document.title, document.external_id, str(document.id)) == ("Handbook", "h.pdf", told["document"])
     assert InboxEvent.objects.get().source == scene.source
+    assert {row.name: row.documents for row in source_rows(scene.corpus.organisation)} == {"intranet": 1, "archive": 0}
 
 
 def test_a_form_does_the_same(scene: Scene) -> None:
@@ -152,12 +154,16 @@ def test_without_a_list_of_its_own_a_document_gets_its_sources(scene: Scene) -> 
 
 def test_another_source_finds_nothing(scene: Scene) -> None:
     corpus_create(actor="test", organisation=scene.bench.cast.elsewhere, slug="theirs", allow=["staff"])
-    status = scene.program.post("corpus=library&external_id=h.pdf").json()["status"]
+    arrived = scene.program.post("corpus=library&external_id=h.pdf").json()["status"]
+    scene.bench.deliver()
+    sent = scene.program.post("corpus=library&external_id=i.pdf").json()["status"]
+    assert [scene.program.send("GET", address).json()["state"] for address in (arrived, sent)] == ["queued", "sent"]
     address = scene.program.begin().json()["address"]
     absent = scene.other.send("GET", f"/api/v1/submissions/{new_id()}")
     assert absent.status_code == 404
     attempts = [
-        scene.other.send("GET", status),
+        scene.other.send("GET", arrived),
+        scene.other.send("GET", sent),
         scene.other.send("GET", address),
         scene.other.part(address, 0, b"xxxx"),
         scene.other.send("POST", f"{address}/complete"),
@@ -172,7 +178,7 @@ def test_another_source_finds_nothing(scene: Scene) -> None:
     ]
     for answer in attempts:
         assert (answer.status_code, answer.content, dict(answer.headers)) == (404, absent.content, dict(absent.headers))
-    assert OutboxEvent.objects.filter(topic="docmemo.documents").count() == 1
+    assert OutboxEvent.objects.filter(topic="docmemo.documents").count() == 2
     assert Upload.objects.get().state == "open"
 
 
