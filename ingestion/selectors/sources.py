@@ -32,6 +32,7 @@ class SourceRow:
     kind: str
     corpus: str
     interval_seconds: int
+    paused: bool
     allow: list[str] | None
     deny: list[str]
     documents: int
@@ -57,6 +58,7 @@ def _row(configuration: SourceConfiguration) -> SourceRow:
         kind=configuration.kind,
         corpus=configuration.corpus.slug,
         interval_seconds=configuration.interval_seconds,
+        paused=not configuration.enabled,
         allow=configuration.allow,
         deny=configuration.deny,
         documents=_documents(configuration),

@@ -179,7 +179,7 @@ def _take_effect(event: InboxEvent, document: Document) -> str:
         blob = Blob.objects.filter(organisation_id=document.organisation_id, sha256=reference["sha256"]).first()
         if blob is None:
             return "unknown_blob: the blob is not one of this organisation's"
-    if document.deleted_at is not None:
+    if document.deleted_at is not None and event.type != EventType.ACCESS_CHANGED:
         document.deleted_at = None  # sent again after deletion: a new life under the same id
     document.title = event.payload.get("title") or document.title or event.payload.get("file_name") or document.external_id
     document.title = document.title[:500]

@@ -112,6 +112,16 @@ def source_remove(*, actor: str, source: Source, withdraw: bool = False) -> int:
     return gone
 
 
+@transaction.atomic
+def source_pause(*, actor: str, source: Source, paused: bool) -> None:
+    """Stop asking a source, or begin again; what is under way ends as it would. Documents stay as they are."""
+    SourceConfiguration.objects.filter(source=source).update(enabled=not paused, next_due_at=timezone.now())
+    audit_append(
+        organisation=source.organisation, act="source.paused" if paused else "source.resumed", subject=str(source.id),
+        actor=str(actor), body={"name": source.name},
+    )  # fmt: skip
+
+
 def document_id_of(source: Source, external_id: str) -> str:
     """The external id of an item's document: two sources of one corpus never write to the same document."""
     return f"{source.name}/{external_id}"

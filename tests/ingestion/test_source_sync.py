@@ -258,6 +258,10 @@ def test_a_document_that_a_person_withdrew_stays_away_until_its_source_changes_i
     document_withdraw(actor="test", document=Document.objects.get())
     scene.work()
     assert scene.sync().events == [] and scene.live() == {}
+    scene.configuration = scene.configure(allow=["staff"])
+    assert scene.sync().access_changed == 1  # a list brings nothing back to life
+    scene.work()
+    assert Document.objects.get().deleted_at is not None
     scene.place.put("a.pdf", b"three")
     scene.sync()
     scene.work()

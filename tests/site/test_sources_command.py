@@ -61,6 +61,15 @@ def test_a_sync_that_did_not_see_everything_exits_with_1(folder: Path) -> None:
     assert (code, synced["sources"]["drive"]["state"]) == (1, "source_unreachable")
 
 
+def test_a_paused_source_is_not_asked(folder: Path) -> None:
+    add(folder)
+    assert run("pause", "drive") == ({"source": "drive", "paused": True}, 0)
+    assert run("sync-now", "drive")[0]["sources"]["drive"]["state"] == "busy" and run("sync-now")[0]["sources"] == {}
+    assert run("list")[0]["sources"][0]["paused"]
+    run("resume", "drive")
+    assert run("sync-now")[0]["sources"]["drive"]["submitted"] == 1
+
+
 def test_a_token_is_shown_once_and_ends(folder: Path) -> None:
     run("add", "intranet", "--kind", "push", "--corpus", "library")
     made, code = run("token", "intranet", "--label", "ci", "--days", "30")
@@ -76,6 +85,7 @@ def test_a_token_is_shown_once_and_ends(folder: Path) -> None:
         ("sync-now", "nothing"),
         ("remove", "nothing"),
         ("token", "nothing"),
+        ("pause", "nothing"),
         ("add", "x", "--kind", "nothing", "--corpus", "library"),
         ("add", "x", "--kind", "folder", "--corpus", "library"),
         ("add", "x", "--kind", "folder", "--corpus", "library", "--option", "root"),

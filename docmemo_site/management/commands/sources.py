@@ -19,7 +19,7 @@ from ingestion.models.source import PUSH
 from ingestion.seams.connector import Misconfigured
 from ingestion.selectors.sources import source_rows
 from ingestion.services.source_sync import source_sync
-from ingestion.services.sources import source_configure, source_remove, token_issue, token_revoke
+from ingestion.services.sources import source_configure, source_pause, source_remove, token_issue, token_revoke
 
 ACTOR = "command-line"
 GOOD = ("complete", "busy")
@@ -38,13 +38,15 @@ class Command(BaseCommand):
             "add": verbs.add_parser("add", help="add a source, or change one"),
             "remove": verbs.add_parser("remove", help="forget a source; its documents stay unless --withdraw"),
             "sync-now": verbs.add_parser("sync-now", help="ask sources now, without waiting for their turn"),
+            "pause": verbs.add_parser("pause", help="stop asking a source"),
+            "resume": verbs.add_parser("resume", help="ask it again"),
             "token": verbs.add_parser("token", help="make a token with which a program hands documents in; it is shown once"),
             "revoke": verbs.add_parser("revoke", help="end a token"),
         }
         for verb in made.values():
             verb.add_argument("--organisation", metavar="SLUG", help="needed only where there are several")
             verb.add_argument("--json", action="store_true", help="print one JSON value to standard output")
-        for verb in ("add", "remove", "token", "revoke"):
+        for verb in ("add", "remove", "pause", "resume", "token", "revoke"):
             made[verb].add_argument("name", metavar="NAME")
         _arguments_of_add(made["add"])
         made["remove"].add_argument("--withdraw", action="store_true", help="take its documents back as well")
@@ -68,7 +70,8 @@ class Command(BaseCommand):
     def _list(self, organisation: Organisation, _options: dict[str, Any]) -> tuple[Any, str, bool]:
         rows = source_rows(organisation)
         lines = [
-            f"{row.name:<20} {row.kind:<12} {row.corpus:<16} {row.documents:>6} documents  {row.outcome or '-':<18} {row.message}".rstrip()
+            f"{row.name:<20} {row.kind:<12} {row.corpus:<16} {row.documents:>6} documents  "
+            f"{'paused' if row.paused else row.outcome or '-':<18} {row.message}".rstrip()
             for row in rows
         ]
         return {"sources": [asdict(row) for row in rows]}, "\n".join([*lines, f"{len(rows)} sources"]), True
@@ -93,6 +96,13 @@ class Command(BaseCommand):
         found = _configured(organisation, options["name"])
         gone = source_remove(actor=ACTOR, source=found.source, withdraw=options["withdraw"])
         return {"removed": options["name"], "withdrawn": gone}, f"{options['name']} is removed; {gone} documents are being taken back", True
+
+    def _pause(self, organisation: Organisation, options: dict[str, Any]) -> tuple[Any, str, bool]:
+        paused = options["verb"] == "pause"
+        source_pause(actor=ACTOR, source=_configured(organisation, options["name"]).source, paused=paused)
+        return {"source": options["name"], "paused": paused}, f"{options['name']} is {'paused' if paused else 'asked again'}", True
+
+    _resume = _pause
 
     def _sync_now(self, organisation: Organisation, options: dict[str, Any]) -> tuple[Any, str, bool]:
         if options["names"]:
