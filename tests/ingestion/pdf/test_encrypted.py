@@ -9,6 +9,8 @@ from pathlib import Path
 import pikepdf
 import pytest
 from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.models import Build, Corpus, Document, DocumentPassword, Job, PageText
@@ -101,3 +103,17 @@ def test_a_file_of_another_kind_is_refused_with_what_to_do(line: Workbench, tmp_
     job = line.newest_job()
     assert (job.state, job.reason_code) == ("failed", "not_a_pdf")
     assert "Convert it to PDF" in job.reason and "Office document" in job.reason
+
+
+def test_the_consoles_form_takes_the_password_and_never_shows_it_again(line: Workbench) -> None:
+    corpus, client = line.corpus(), Client()
+    client.force_login(line.cast.admin)
+    address = f"/console/corpora/{corpus.id}/upload"
+    form = {"narrow": "no", "password": f" {PASSWORD} ", "file": SimpleUploadedFile("crane.pdf", encrypted(password=f" {PASSWORD} "))}
+    refused = client.post(address, {**form, "allow": "staff"})
+    assert refused.status_code == 422 and PASSWORD not in refused.content.decode()
+    form["file"].seek(0)
+    assert client.post(address, form).status_code == 302
+    line.deliver()
+    line.work()
+    assert line.newest_job().state == "published"
