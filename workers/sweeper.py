@@ -13,6 +13,7 @@ from ingestion.seams import load
 from ingestion.services.events import event_apply, events_resend
 from ingestion.services.jobs import run_release_expired, runs_offer
 from ingestion.services.purge import purges_offer_due
+from ingestion.services.uploads import uploads_sweep
 from qa.services.questions import runs_recover
 from workers.loop import repeat, stop_on_signals
 
@@ -33,7 +34,7 @@ def sweep(max_attempts: int) -> int:
     due = StageRun.objects.filter(state=StageState.PENDING, due_at__lte=now, job__state__in=[JobState.QUEUED, JobState.RUNNING])
     for job_id in list(due.values_list("job_id", flat=True).distinct()[:2000]):
         repaired += runs_offer(job_id)
-    return repaired + runs_recover()
+    return repaired + runs_recover() + uploads_sweep()
 
 
 def forget_offers() -> None:

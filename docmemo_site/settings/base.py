@@ -84,7 +84,16 @@ SEAMS = {
     },
     "task_queue": {"BACKEND": "ingestion.seams.task_queue.celery_queue.CeleryQueue", "OPTIONS": {}},
     "reader": {"BACKEND": READERS[READER], "OPTIONS": {}},
+    "seal": {"BACKEND": "ingestion.seams.seal.fernet.FernetSeal", "OPTIONS": {}},
 }
+
+# --- where documents come from; each source names its kind ------------------------------------------
+CONNECTORS = {
+    "folder": "ingestion.seams.connector.folder.FolderConnector",
+    "object_store": "ingestion.seams.connector.object_store.ObjectStoreConnector",
+}
+# A source's options name a secret by its variable, which begins with DOCMEMO_SOURCE_SECRET_.
+SOURCE_SECRETS = env.source_secrets()
 
 # --- limits of the pipeline; the code that works takes them as arguments ----------------------------
 PIPELINE = {
@@ -98,6 +107,17 @@ PIPELINE = {
     "MAX_ATTEMPTS": 3,
     "AUDIT_HEADS_DIR": DOCMEMO_HOME / "heads",
 }
+
+# --- limits of uploads in parts ----------------------------------------------------------------------
+UPLOADS = {
+    "MAX_PART_BYTES": 16 * 1024 * 1024,
+    "MIN_PART_BYTES": 64 * 1024,  # of all parts but the last
+    "MAX_OPEN": 50,  # of one source
+    "MAX_IDLE_SECONDS": 24 * 60 * 60,
+    "KEPT_SECONDS": 7 * 24 * 60 * 60,  # an upload that ended, for a sender that asks again
+}
+# More than the largest document is read by no door; the rest is room for the fields of a form.
+MAX_BODY_BYTES = PIPELINE["MAX_DOCUMENT_BYTES"] + 1024 * 1024
 
 # --- Celery ----------------------------------------------------------------------------------------
 CELERY_TASK_SERIALIZER = "json"
@@ -153,6 +173,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "docmemo_site.middleware.SecurityHeaders",
+    "docmemo_site.middleware.BodyLimit",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -201,6 +201,9 @@ SETTINGS: tuple[Setting, ...] = (
     ),
 )
 
+# Secrets of sources (a bucket's keys) have names of the operator's choice that begin with this.
+SOURCE_SECRET_PREFIX = "DOCMEMO_SOURCE_SECRET_"
+
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
@@ -254,7 +257,13 @@ def is_set(name: str) -> bool:
 def unknown_names() -> list[str]:
     """Names in the environment that look like ours and are declared nowhere: spelling mistakes."""
     internal = {"DOCMEMO_SUPERVISED", "DOCMEMO_RESTARTED"}
-    return sorted(n for n in os.environ if n.startswith("DOCMEMO_") and n not in BY_NAME and n not in internal)
+    ours = (n for n in os.environ if n.startswith("DOCMEMO_") and not n.startswith(SOURCE_SECRET_PREFIX))
+    return sorted(n for n in ours if n not in BY_NAME and n not in internal)
+
+
+def source_secrets() -> dict[str, str]:
+    """The secrets of sources by the names of their variables."""
+    return {name: value for name, value in os.environ.items() if name.startswith(SOURCE_SECRET_PREFIX) and value}
 
 
 def embedded_services() -> frozenset[str]:

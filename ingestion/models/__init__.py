@@ -19,11 +19,13 @@ from ingestion.models.page import (
     SchemaFact,
 )
 from ingestion.models.people import Membership, Organisation, Principal, Role, RoleAssignment, User
+from ingestion.models.source import ApiToken, DocumentPassword, SourceConfiguration, SourceItem, Upload, UploadPart
 
 __all__ = [
     "AccessAssignment",
     "AccessClass",
     "AccessLevel",
+    "ApiToken",
     "AuditEntry",
     "AuditPayload",
     "Blob",
@@ -34,6 +36,7 @@ __all__ = [
     "Corpus",
     "DeadLetter",
     "Document",
+    "DocumentPassword",
     "DocumentVersion",
     "EmbeddingSpace",
     "InboxEvent",
@@ -54,6 +57,10 @@ __all__ = [
     "RoleAssignment",
     "SchemaFact",
     "Source",
+    "SourceConfiguration",
+    "SourceItem",
     "StageRun",
+    "Upload",
+    "UploadPart",
     "User",
 ]

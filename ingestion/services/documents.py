@@ -16,8 +16,9 @@ from django.utils import timezone
 from ingestion.domain.errors import failure
 from ingestion.domain.events import DOCUMENTS_TOPIC, EventType, document_key
 from ingestion.domain.ids import new_id
-from ingestion.models import Blob, Corpus, Document, Organisation, OutboxEvent, Source
+from ingestion.models import Blob, Corpus, Document, DocumentPassword, Organisation, OutboxEvent, Source
 from ingestion.seams import load
+from ingestion.seams.seal import Seal
 from ingestion.services.audit import audit_append
 
 
@@ -54,39 +55,75 @@ def document_submit(
     actor: str,
     corpus: Corpus,
     external_id: str,
-    content: Path | bytes,
+    content: Path | bytes | Blob,
     file_name: str = "",
     title: str = "",
     allow: Iterable[str] | None = None,
     deny: Iterable[str] = (),
     keep_access: bool = False,
     source: str = "upload",
+    password: str = "",
 ) -> UUID:
     """Hand in a document (new, or a new version of the same external id); returns the event's id.
 
-    `allow` and `deny` are the document's whole list; with `keep_access` the list in force stays as it is.
+    `allow` and `deny` are the document's whole list; with `keep_access` the list in force stays as it is. `password` opens an
+    encrypted file; it is kept sealed beside the bytes and stands in no event, log or audit entry.
     Raises an `IngestionError` such as too_large; everything else is found, and said, by the pipeline.
     """
-    blob = blob_store(organisation, content)
+    blob = content if isinstance(content, Blob) else blob_store(organisation, content)
     data: dict[str, Any] = {
         "file_name": file_name[:500],
         "title": title[:500],
         "blob": {"sha256": blob.sha256, "bytes": blob.bytes},
     }
     if not keep_access:
-        data["access"] = {"allow": None if allow is None else sorted(allow), "deny": sorted(deny)}
+        data["access"] = _access_data(allow, deny)
+    with transaction.atomic():
+        if password:
+            password_keep(blob=blob, password=password)
+        return _event_write(
+            organisation=organisation, actor=actor, corpus=corpus, external_id=external_id, source=source,
+            kind=EventType.UPDATED, data=data,
+        )  # fmt: skip
+
+
+def _access_data(allow: Iterable[str] | None, deny: Iterable[str]) -> dict[str, Any]:
+    return {"allow": None if allow is None else sorted(allow), "deny": sorted(deny)}
+
+
+@transaction.atomic
+def password_keep(*, blob: Blob, password: str) -> None:
+    """Keep the password of an encrypted file, sealed; one that has opened the file already stays."""
+    seal: Seal = load("seal")
+    known = DocumentPassword.objects.select_for_update().filter(blob=blob).first()
+    if known is not None and known.proven_at is not None and DocumentPassword.objects.opened(blob, seal) is not None:
+        return
+    DocumentPassword.objects.update_or_create(
+        blob=blob, defaults={"organisation_id": blob.organisation_id, "sealed": seal.close(password), "proven_at": None}
+    )
+
+
+def document_access_send(
+    *, actor: str, corpus: Corpus, external_id: str, allow: Iterable[str] | None, deny: Iterable[str], source: str
+) -> UUID:
+    """Tell that a document's whole list is now this one; returns the event's id."""
     return _event_write(
-        organisation=organisation, actor=actor, corpus=corpus, external_id=external_id, source=source,
-        kind=EventType.UPDATED, data=data,
+        organisation=corpus.organisation, actor=actor, corpus=corpus, external_id=external_id, source=source,
+        kind=EventType.ACCESS_CHANGED, data={"access": _access_data(allow, deny)},
+    )  # fmt: skip
+
+
+def document_deletion_send(*, actor: str, corpus: Corpus, external_id: str, source: str) -> UUID:
+    """Tell that the document of this id is no more: a tombstone event, whether the document has arrived yet or not."""
+    return _event_write(
+        organisation=corpus.organisation, actor=actor, corpus=corpus, external_id=external_id, source=source,
+        kind=EventType.DELETED, data={},
     )  # fmt: skip
 
 
 def document_withdraw(*, actor: str, document: Document, source: str = "upload") -> UUID:
     """Take a document back: a tombstone event."""
-    return _event_write(
-        organisation=document.organisation, actor=actor, corpus=document.corpus, external_id=document.external_id,
-        source=source, kind=EventType.DELETED, data={},
-    )  # fmt: skip
+    return document_deletion_send(actor=actor, corpus=document.corpus, external_id=document.external_id, source=source)
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from ingestion.domain.errors import IngestionError, failure
-from ingestion.models import StageRun
+from ingestion.models import DocumentPassword, StageRun
 from ingestion.seams import load
 from ingestion.seams.blobs import BlobMissing
 from ingestion.seams.renderer import Limits
@@ -115,6 +115,7 @@ def _context(run: StageRun) -> Iterator[StageContext]:
                 long_side=settings.PIPELINE["RENDER_LONG_SIDE"],
                 limits=limits_load(),
                 tools=tools,
+                password=DocumentPassword.objects.opened(job.version.blob, load("seal")),
             )
     except BlobMissing:
         raise failure("blob_missing") from None

@@ -34,7 +34,7 @@ def run(context: StageContext) -> list[KeptPicture]:
     kept = []
     with tempfile.TemporaryDirectory(prefix="docmemo-render-") as folder:
         drawn = context.tools.renderer.render(
-            context.pdf, list(context.numbers), Path(folder), context.long_side, context.limits
+            context.pdf, list(context.numbers), Path(folder), context.long_side, context.limits, context.password
         )
         for page in drawn:
             if page.path is None:

@@ -62,6 +62,13 @@ def test_a_death_is_told_apart_and_loses_no_finished_value(function: str, argume
     assert values in ([0], [1])
 
 
+def test_the_memory_of_whoever_starts_the_child_is_not_taken_for_the_childs() -> None:
+    held = bytearray(600 * 1024**2)  # more than the child may use
+    held[::4096] = b"x" * len(held[::4096])
+    _, ended = sandbox.run(f"{HERE}:breaks", {}, BOUNDS)
+    assert ended.failure is not None and ended.failure.code == "parser_died" and held
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is bounded on Linux only")
 def test_memory_is_bounded() -> None:
     values, ended = sandbox.run(f"{HERE}:greedy", {}, BOUNDS)

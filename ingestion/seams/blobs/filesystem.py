@@ -66,7 +66,9 @@ class FilesystemBlobs:
         self._path(key).unlink(missing_ok=True)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        folder = self.root / prefix.rpartition("/")[0]
+        folder = self.root / prefix.rpartition("/")[0]  # not the whole store for what lies in one folder of it
+        if ".." in folder.parts:
+            raise ValueError("the key leaves the blob store")
         for path in folder.rglob("*"):
             if path.is_file() and not path.name.startswith(".new-"):
                 key = path.relative_to(self.root).as_posix()
