@@ -17,6 +17,7 @@ from ingestion.models import AuditEntry, DeadLetter, Document, InboxEvent, Job, 
 from ingestion.seams.event_bus import Message
 from ingestion.seams.event_bus.kafka import KafkaBus
 from ingestion.services.documents import document_submit
+from ingestion.services.events import event_apply, event_receive
 from tests.ingestion.fakes import Workbench
 from workers import consumer
 from workers.consumer import Intake, apply_received
@@ -191,3 +192,15 @@ def test_scaling_consumers_from_one_to_three_and_back_has_one_effect_an_event(
     assert kept() == total
     effects = Counter(AuditEntry.objects.filter(act="document.created").values_list("subject", flat=True))
     assert len(effects) == total == Document.objects.filter(external_id__startswith=run).count() and set(effects.values()) == {1}
+
+
+def test_work_is_offered_after_the_commit_and_never_for_what_was_rolled_back(bench: Workbench, source: Source) -> None:
+    kept, undone = (event_receive(message) for message in events(2))
+    with transaction.atomic():
+        event_apply(kept)
+        assert bench.queue.offered == []  # a worker that took it now would find no row
+    assert len(bench.queue.offered) == 1
+    with pytest.raises(RuntimeError), transaction.atomic():
+        event_apply(undone)
+        raise RuntimeError("after the event was applied")
+    assert len(bench.queue.offered) == 1 and Job.objects.count() == 1

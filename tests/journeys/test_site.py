@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -104,6 +105,22 @@ def test_the_employee_without_access_is_told_nothing(site: str, passwords: dict[
     assert all('data-verdict="no_readable_documents"' in page for page in forbidden)
     titles = [document["title"] for document in sample["documents"]]
     assert not [title for title in titles for page in forbidden if title in page]
+
+
+def test_a_deleted_document_stays_gone_for_a_warm_process_and_after_a_restart(
+    site: str, passwords: dict[str, str], quickstarted: Installation, tmp_path: Path
+) -> None:
+    (tmp_path / "pump.pdf").write_bytes(pump_manual(FACT))
+    assert quickstarted.run("ingest", str(tmp_path), "--corpus", "fleeting", "--allow", "staff").code == 0
+    with httpx.Client(base_url=site, follow_redirects=True, timeout=60, headers={"Referer": site}) as alice:
+        _post(alice, "/signin/", username="alice", password=passwords["alice"])
+        assert 'data-verdict="answered"' in _outcome(alice, QUESTION, "fleeting")
+        assert quickstarted.run("delete", "pump.pdf", "--corpus", "fleeting").code == 0
+        assert 'data-verdict="no_readable_documents"' in _outcome(alice, QUESTION, "fleeting")
+    assert quickstarted.run("down").code == 0
+    assert quickstarted.run("up").code == 0
+    asked = quickstarted.run("ask", QUESTION, "--as", "alice", "--corpus", "fleeting", "--json").value
+    assert asked["verdict"] == "no_readable_documents"
 
 
 def _post(client: httpx.Client, path: str, **fields: str) -> httpx.Response:

@@ -79,3 +79,21 @@ def test_a_hundred_questions_across_a_version_switch(bench: Workbench) -> None:
     assert late.exists() and not late.exclude(build_id=new).exists()
     assert not Citation.objects.filter(build_id=old, claim__answer__released_at__gt=switched).exists()
     assert QUESTIONS // 3 <= on_new < QUESTIONS
+
+
+def test_what_an_update_took_away_is_not_answered_any_more(bench: Workbench) -> None:
+    modes = "OPERATION\nThe pump has an eco mode and a turbo mode.\fTURBO\nThe turbo mode of the pump runs at 3600 revolutions per minute."
+    bench.publish(modes)
+    question = "At how many revolutions per minute does the turbo mode run?"
+
+    def ask() -> Run:
+        run = questions.question_ask(user=bench.cast.alice, corpus_slug="library", text=question)
+        run_execute(run.id)
+        run.refresh_from_db()
+        return run
+
+    before = ask()
+    assert before.verdict == "answered" and "3600" in before.answer.text
+    bench.publish("OPERATION\nThe pump has an eco mode.\fECO\nThe eco mode saves energy.")
+    after = ask()
+    assert after.verdict != "answered" and not Answer.objects.filter(run=after).exists()
