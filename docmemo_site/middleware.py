@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
+from ingestion.selectors.schema import watch
+
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -42,4 +44,19 @@ class SecurityHeaders:
         response = self.get_response(request)
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
+        return response
+
+
+class CodeFitsDatabase:
+    """Answers 503 while the database is of another state than this process's code: an old process shows and changes nothing."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        gap = watch.look()
+        if not gap:
+            return self.get_response(request)
+        response = HttpResponse(gap.sentence + "\n", status=503, content_type="text/plain; charset=utf-8")
+        response.headers["Retry-After"] = "30"
         return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,7 +14,18 @@ from django.db.backends.utils import CursorWrapper
 from django.db.migrations.loader import MigrationLoader
 
 from docmemo_site.backup import dump
-from docmemo_site.backup.contents import DATABASE, HEADS, BackupError, Head, Manifest, Say, backup_verify, blob_path, blobs_listed, sha256_of
+from docmemo_site.backup.contents import (
+    DATABASE,
+    HEADS,
+    BackupError,
+    Head,
+    Manifest,
+    Say,
+    backup_verify,
+    blob_path,
+    blobs_listed,
+    sha256_of,
+)
 from docmemo_site.backup.take import table_counts
 from docmemo_site.embedded.home import Home, is_held
 from ingestion.models import AuditEntry, Organisation
@@ -94,7 +106,8 @@ def _nothing_is_here(folder: Path) -> None:
     if rows:
         found.append("rows in " + ", ".join(f"{name} ({count})" for name, count in sorted(rows.items())[:12]))
     ours = {blob.key for blob in blobs_listed(folder)}
-    strangers = sum(key not in ours for key in load("blobs").keys())
+    stored: Iterator[str] = load("blobs").keys("")
+    strangers = sum(key not in ours for key in stored)
     if strangers:
         found.append(f"{strangers} stored files")
     for path in sorted(Path(settings.PIPELINE["AUDIT_HEADS_DIR"]).glob("*.jsonl")):

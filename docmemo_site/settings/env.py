@@ -273,6 +273,11 @@ def share_with_children(name: str, value: str) -> None:
     os.environ[name] = value
 
 
+def supervised() -> bool:
+    """Whether this process was started by the supervisor of the embedded default."""
+    return bool(os.environ.get("DOCMEMO_SUPERVISED", ""))
+
+
 def already_restarted() -> bool:
     """Whether this process has started itself anew once because addresses moved."""
     return os.environ.get("DOCMEMO_RESTARTED") == "1"
