@@ -97,6 +97,9 @@ PIPELINE = {
     "LEASE_SECONDS": 60,
     "MAX_ATTEMPTS": 3,
     "AUDIT_HEADS_DIR": DOCMEMO_HOME / "heads",
+    "MIN_FREE_BYTES": env.number("DOCMEMO_MIN_FREE_BYTES"),
+    # What is kept where; each is looked at before much is written.
+    "DISKS": {"the stored files": DOCMEMO_HOME / "blobs", "the embedded services": DOCMEMO_HOME},
 }
 
 # --- Celery ----------------------------------------------------------------------------------------

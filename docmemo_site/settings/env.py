@@ -185,6 +185,12 @@ SETTINGS: tuple[Setting, ...] = (
         "empty means the shipped MiniLM, which reads English.",
     ),
     Setting(
+        "DOCMEMO_MIN_FREE_BYTES",
+        "number",
+        512 * 1024**2,
+        "Bytes that stay free on each disk: below them no document is taken in and no stage that writes much begins.",
+    ),
+    Setting(
         "DOCMEMO_LOG_LEVEL",
         "choice",
         "INFO",
@@ -230,6 +236,13 @@ def words(name: str) -> list[str]:
     value = read(name)
     assert isinstance(value, list)
     return list(value)
+
+
+def number(name: str) -> int:
+    """The value of a setting that is a number."""
+    value = read(name)
+    assert isinstance(value, int)
+    return value
 
 
 def folder(name: str) -> Path | None:

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ingestion.domain.access import AccessList
-from ingestion.domain.errors import IngestionError, Permanent
+from ingestion.domain.errors import IngestionError, Permanent, Transient
 from ingestion.domain.events import (
     DEAD_LETTERS_TOPIC,
     MAX_INLINE_BYTES,
@@ -43,7 +43,10 @@ WAIT_FOR_CORPUS = timedelta(minutes=10)
 
 
 def event_receive(message: Message) -> UUID | None:
-    """Keep the message's event in the inbox, once; a bad message becomes a dead letter. Returns the inbox id of a new event."""
+    """Keep the message's event in the inbox, once; a bad message becomes a dead letter. Returns the inbox id of a new event.
+
+    Raises `Transient` where it cannot be kept now, such as on a full disk: its offset must not be committed then.
+    """
     try:
         event = parse_event(message.value)
         source = _registered_source(event)
@@ -67,6 +70,8 @@ def event_receive(message: Message) -> UUID | None:
             return inbox.id
     except IntegrityError:  # the same event again
         return None
+    except Transient:
+        raise
     except IngestionError as error:
         dead_letter_keep(message, error.code, error.message)
         return None
