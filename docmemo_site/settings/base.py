@@ -102,6 +102,14 @@ PIPELINE = {
     "DISKS": {"the stored files": DOCMEMO_HOME / "blobs", "the embedded services": DOCMEMO_HOME},
 }
 
+# --- how long what is kept for a time only is kept, in days; 0 is for ever (`manage.py retention`) -----
+RETENTION_DAYS = {
+    "superseded_builds": env.number("DOCMEMO_KEEP_SUPERSEDED_BUILDS_DAYS"),
+    "stage_runs": env.number("DOCMEMO_KEEP_STAGE_RUNS_DAYS"),
+    "events": env.number("DOCMEMO_KEEP_EVENTS_DAYS"),
+    "questions": env.number("DOCMEMO_KEEP_QUESTIONS_DAYS"),
+}
+
 # --- Celery ----------------------------------------------------------------------------------------
 CELERY_TASK_SERIALIZER = "json"
 CELERY_RESULT_SERIALIZER = "json"

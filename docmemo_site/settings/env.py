@@ -191,6 +191,31 @@ SETTINGS: tuple[Setting, ...] = (
         "Bytes that stay free on each disk: below them no document is taken in and no stage that writes much begins.",
     ),
     Setting(
+        "DOCMEMO_KEEP_SUPERSEDED_BUILDS_DAYS",
+        "number",
+        0,
+        "Days that pages of a superseded version are kept after it was last live; 0 keeps them for ever, "
+        "so that every earlier state can be asked for.",
+    ),
+    Setting(
+        "DOCMEMO_KEEP_STAGE_RUNS_DAYS",
+        "number",
+        0,
+        "Days that the single steps of a finished job are kept; 0 keeps them for ever.",
+    ),
+    Setting(
+        "DOCMEMO_KEEP_EVENTS_DAYS",
+        "number",
+        0,
+        "Days that published and settled events are kept, never dead ones; 0 keeps them for ever.",
+    ),
+    Setting(
+        "DOCMEMO_KEEP_QUESTIONS_DAYS",
+        "number",
+        0,
+        "Days that the texts of questions and answers are kept; 0 keeps them for ever.",
+    ),
+    Setting(
         "DOCMEMO_LOG_LEVEL",
         "choice",
         "INFO",
