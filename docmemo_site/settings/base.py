@@ -25,7 +25,7 @@ else:
 
 if EMBEDDED_STATE is not None and "postgres" in EMBEDDED_SERVICES:
     DATABASES = {
-        alias: addresses.database(alias, role, EMBEDDED_STATE.database_url(role))
+        alias: {**addresses.database(alias, role, EMBEDDED_STATE.database_url(role)), "ENGINE": addresses.EMBEDDED_ENGINE}
         for alias, role in (("default", "writer"), ("evidence", "reader"), ("migrator", "migrator"))
     }
 else:
@@ -44,6 +44,7 @@ else:
     KAFKA_SECURITY = addresses.kafka_security()
 
 SECRET_KEY = addresses.secret_key(DOCMEMO_HOME)
+SECRET_KEY_FALLBACKS = addresses.secret_key_fallbacks(DOCMEMO_HOME)
 
 # --- the cache: counts failed sign-ins for all web processes together --------------------------------
 if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):

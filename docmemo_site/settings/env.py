@@ -96,6 +96,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Signs sessions; made and kept in the home for the embedded default, required with DATABASE_URL.",
         secret=True,
     ),
+    Setting(
+        "SECRET_KEY_FALLBACKS",
+        "words",
+        [],
+        "Former secret keys, several by commas: what they signed stays valid until they are taken off the list.",
+        secret=True,
+    ),
     Setting("ALLOWED_HOSTS", "words", ["127.0.0.1", "localhost"], "Host names the site answers to."),
     Setting(
         "CSRF_TRUSTED_ORIGINS",
