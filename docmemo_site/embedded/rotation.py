@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import psycopg
 from psycopg import sql
@@ -16,8 +16,8 @@ ROLES = ("migrator", "writer", "reader")
 KEPT_KEYS = 3
 
 
-def database_passwords_rotate(home: Home, *, end_sessions: bool = False, roles: Sequence[str] = ROLES) -> int:
-    """Give the three roles new passwords; returns how many sessions of the old ones were ended.
+def database_passwords_rotate(home: Home, *, end_sessions: bool = False, passwords: Mapping[str, str] | None = None) -> int:
+    """Give the three roles new passwords, drawn unless given by role; returns how many sessions of the old ones were ended.
 
     The file is written while the change waits to be committed. If this process dies in between, the passwords of the file are not the
     database's: run it again, or start the services anew, which sets the passwords of the file.
@@ -25,7 +25,7 @@ def database_passwords_rotate(home: Home, *, end_sessions: bool = False, roles: 
     known = load(home)
     if known is None:
         raise EmbeddedError("There is no embedded PostgreSQL in this home.")
-    new = {role: secrets.token_urlsafe(24) for role in roles}
+    new = dict(passwords or {role: secrets.token_urlsafe(24) for role in ROLES})
     try:
         with psycopg.connect(known.database_url("bootstrap", DATABASE), connect_timeout=5) as connection:
             for role, password in new.items():
@@ -34,7 +34,7 @@ def database_passwords_rotate(home: Home, *, end_sessions: bool = False, roles: 
                 verifier = connection.pgconn.encrypt_password(password.encode(), name.encode(), b"scram-sha-256").decode()
                 connection.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(name), sql.Literal(verifier)))
             change_passwords(home, new)
-        return _sessions_end(home, roles) if end_sessions else 0
+        return _sessions_end(home, list(new)) if end_sessions else 0
     except psycopg.OperationalError as error:
         raise EmbeddedError(f"The embedded PostgreSQL does not answer: {error}") from error
 

@@ -63,12 +63,18 @@ def test_cut_off_in_between_the_next_start_sets_the_passwords_of_the_file(own_ho
 
 def test_a_process_that_runs_picks_the_new_passwords_up_when_it_connects_again(committed_db: None, embedded_home: Home) -> None:
     assert Organisation.objects.count() == 0
+    known = load(embedded_home)
     database_passwords_rotate(embedded_home)
-    assert Organisation.objects.count() == 0  # the session that was open stays open
-    for alias in ("default", "evidence", "migrator"):
-        connections[alias].close()
-        with connections[alias].cursor() as cursor:
-            cursor.execute("SELECT 1")
+    try:
+        assert Organisation.objects.count() == 0  # the session that was open stays open
+        for alias in ("default", "evidence", "migrator"):
+            connections[alias].close()
+            with connections[alias].cursor() as cursor:
+                cursor.execute("SELECT 1")
+        assert refused(known.database_url("writer"))
+    finally:
+        # Other tests have read the former passwords.
+        database_passwords_rotate(embedded_home, passwords={role: getattr(known, f"{role}_password") for role in ROLES})
 
 
 def test_with_services_of_your_own_the_command_says_what_to_do(settings) -> None:
@@ -123,7 +129,8 @@ def test_demo_passwords_are_new_private_and_end_sessions(committed_db: None, emb
     assert SESSION_KEY in client.session and client.get("/").status_code == 200
     path = embedded_home.root / "demo-passwords.json"
     passwords = demo_passwords_change(path)
-    assert json.loads(path.read_text()) == passwords and path.stat().st_mode & 0o777 == 0o600 and set(passwords) == {"admin", "alice", "bob"}
+    assert json.loads(path.read_text()) == passwords and path.stat().st_mode & 0o777 == 0o600
+    assert set(passwords) == {"admin", "alice", "bob"}
     assert all(User.objects.get(username=name).check_password(password) for name, password in passwords.items())
     assert client.get("/").status_code == 302
     assert AuditEntry.objects.filter(act="person.password_changed").count() == 3
