@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class SiteConfig(AppConfig):
-    """Wires the site's system checks."""
+    """Wires the site's system checks, and what deletion of a document has to reach."""
 
     name = "docmemo_site"
     label = "docmemo_site"
@@ -14,3 +14,7 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from docmemo_site import checks  # noqa: F401  (registers the checks)
+        from ingestion.seams.derived_store import register
+        from qa.services.derived import AnswersOfDocument
+
+        register(AnswersOfDocument())

@@ -56,13 +56,13 @@ def retention_record(
 
 
 def builds_old(organisation: Organisation, before: datetime) -> QuerySet[Build]:
-    """Superseded builds that were last live before then, that no job works on and that no row outside of ingestion names.
+    """Superseded and withdrawn builds, last live (or made) before then, that no job works on and no row outside of ingestion names.
 
     An answer names the builds of its citations: these are kept until the question itself is forgotten.
     """
-    builds = Build.objects.filter(document__organisation=organisation, state=BuildState.SUPERSEDED)
+    builds = Build.objects.filter(document__organisation=organisation, state__in=[BuildState.SUPERSEDED, BuildState.WITHDRAWN])
     of_build = BuildLiveness.objects.filter(build=OuterRef("pk"))
-    builds = builds.filter(Exists(of_build.filter(live_to__lt=before)))
+    builds = builds.filter(created_at__lt=before)
     builds = builds.exclude(Exists(of_build.filter(Q(live_to__isnull=True) | Q(live_to__gte=before))))
     builds = builds.exclude(Exists(Job.objects.filter(build=OuterRef("pk"), state__in=[JobState.QUEUED, JobState.RUNNING])))
     for relation in Build._meta.get_fields(include_hidden=True):
@@ -126,13 +126,8 @@ def build_forget(*, organisation: Organisation, before: datetime, actor: str) ->
         return 1
     keys = list(Page.objects.filter(build=build).exclude(image_key="").values_list("image_key", flat=True))
     pages = Page.objects.filter(build=build).count()
-    for model in (PassageVector, PooledVector, MultiVector, Posting, BuildAccessCount):
-        model.objects.filter(build=build).delete()
-    for model in (SchemaFact, Block, PageText):
-        model.objects.filter(page__build=build).delete()
-    Passage.objects.filter(build=build).delete()
     number, build_id = build.version.number, str(build.id)
-    build.delete()
+    build_rows_delete(build)
     retention_record(
         organisation=organisation, kind="superseded_builds", count=1, before=before, actor=actor,
         build=build_id, document=str(candidate[1]), version=number, pages=pages,
@@ -140,6 +135,16 @@ def build_forget(*, organisation: Organisation, before: datetime, actor: str) ->
     # A picture that outlives a crash here is found as one of no build.
     transaction.on_commit(lambda: _pictures_delete(keys))
     return 1
+
+
+def build_rows_delete(build: Build) -> None:
+    """Delete a build with all that rests on it, the large tables first and by themselves. The caller holds the document's row lock."""
+    for model in (PassageVector, PooledVector, MultiVector, Posting, BuildAccessCount):
+        model.objects.filter(build=build).delete()
+    for model in (SchemaFact, Block, PageText):
+        model.objects.filter(page__build=build).delete()
+    Passage.objects.filter(build=build).delete()
+    build.delete()
 
 
 def _pictures_delete(keys: list[str]) -> None:
