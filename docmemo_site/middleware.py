@@ -46,6 +46,9 @@ class SecurityHeaders:
             response.headers.setdefault(name, value)
         return response
 
+# Says only that the process lives, whatever has become of the database.
+WITHOUT_DATABASE = frozenset({"/alive/"})
+
 
 class CodeFitsDatabase:
     """Answers 503 while the database is of another state than this process's code: an old process shows and changes nothing."""
@@ -54,6 +57,8 @@ class CodeFitsDatabase:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path in WITHOUT_DATABASE:
+            return self.get_response(request)
         gap = watch.look()
         if not gap:
             return self.get_response(request)
