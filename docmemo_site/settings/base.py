@@ -25,7 +25,7 @@ else:
 
 if EMBEDDED_STATE is not None and "postgres" in EMBEDDED_SERVICES:
     DATABASES = {
-        alias: addresses.database(alias, role, EMBEDDED_STATE.database_url(role))
+        alias: {**addresses.database(alias, role, EMBEDDED_STATE.database_url(role)), "ENGINE": addresses.EMBEDDED_ENGINE}
         for alias, role in (("default", "writer"), ("evidence", "reader"), ("migrator", "migrator"))
     }
 else:
@@ -44,6 +44,7 @@ else:
     KAFKA_SECURITY = addresses.kafka_security()
 
 SECRET_KEY = addresses.secret_key(DOCMEMO_HOME)
+SECRET_KEY_FALLBACKS = addresses.secret_key_fallbacks(DOCMEMO_HOME)
 
 # --- the cache: counts failed sign-ins for all web processes together --------------------------------
 if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
@@ -106,6 +107,17 @@ PIPELINE = {
     "LEASE_SECONDS": 60,
     "MAX_ATTEMPTS": 3,
     "AUDIT_HEADS_DIR": DOCMEMO_HOME / "heads",
+    "MIN_FREE_BYTES": env.number("DOCMEMO_MIN_FREE_BYTES"),
+    # What is kept where; each is looked at before much is written.
+    "DISKS": {"the stored files": DOCMEMO_HOME / "blobs", "the embedded services": DOCMEMO_HOME},
+}
+
+# --- how long what is kept for a time only is kept, in days; 0 is for ever (`manage.py retention`) -----
+RETENTION_DAYS = {
+    "superseded_builds": env.number("DOCMEMO_KEEP_SUPERSEDED_BUILDS_DAYS"),
+    "stage_runs": env.number("DOCMEMO_KEEP_STAGE_RUNS_DAYS"),
+    "events": env.number("DOCMEMO_KEEP_EVENTS_DAYS"),
+    "questions": env.number("DOCMEMO_KEEP_QUESTIONS_DAYS"),
 }
 
 # --- limits of uploads in parts ----------------------------------------------------------------------
@@ -174,6 +186,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "docmemo_site.middleware.SecurityHeaders",
     "docmemo_site.middleware.BodyLimit",
+    "docmemo_site.middleware.CodeFitsDatabase",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -20,6 +20,7 @@ from ingestion.models import Blob, Corpus, Document, DocumentPassword, Organisat
 from ingestion.seams import load
 from ingestion.seams.seal import Seal
 from ingestion.services.audit import audit_append
+from ingestion.services.disk_room import no_room, room_assert
 
 
 def source_ensure(organisation: Organisation, name: str) -> Source:
@@ -29,18 +30,22 @@ def source_ensure(organisation: Organisation, name: str) -> Source:
 
 
 def blob_store(organisation: Organisation, content: Path | bytes) -> Blob:
-    """Keep the bytes once for each organisation. Raises `Permanent("too_large")` above the limit."""
+    """Keep the bytes once for each organisation. Raises `Permanent("too_large")` above the limit, `NoRoom` where a disk is full."""
     size = len(content) if isinstance(content, bytes) else content.stat().st_size
     limit = settings.PIPELINE["MAX_DOCUMENT_BYTES"]
     if size > limit:
         raise failure("too_large", f"{size} bytes; at most {limit} are taken")
+    room_assert(size)
     digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else _sha256(content)
     with transaction.atomic():
         # the row first: it is the lock that a purge of the same bytes takes
         blob, _ = Blob.objects.update_or_create(
             organisation=organisation, sha256=digest, defaults={"touched_at": timezone.now()}, create_defaults={"bytes": size}
         )
-        load("blobs").put(blob.key, content)
+        try:
+            load("blobs").put(blob.key, content)
+        except OSError as error:
+            raise no_room(error) or error from error
     return blob
 
 

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from ingestion.domain.errors import IngestionError, Permanent
+from ingestion.domain.errors import IngestionError, Permanent, Transient
 from ingestion.domain.events import (
     DEAD_LETTERS_TOPIC,
     INTAKE_TOPICS,
@@ -37,7 +37,10 @@ RESEND_DOUBLINGS = 8
 
 
 def event_receive(message: Message) -> UUID | None:
-    """Keep the message's event in the inbox, once; a bad message becomes a dead letter. Returns the inbox id of a new event."""
+    """Keep the message's event in the inbox, once; a bad message becomes a dead letter. Returns the inbox id of a new event.
+
+    Raises `Transient` where it cannot be kept now, such as on a full disk: its offset must not be committed then.
+    """
     try:
         event = parse_event(message.value, message.headers)
         if message.key != event.key.encode():
@@ -47,6 +50,8 @@ def event_receive(message: Message) -> UUID | None:
             inbox = _inbox_write(event, source)
             _mark_received(event)
             return inbox.id if inbox else None
+    except Transient:
+        raise
     except IngestionError as error:
         dead_letter_keep(message, error.code, error.message)
         return None

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from ingestion.domain.errors import IngestionError, NeedsHuman, Transient, failure
+from ingestion.domain.errors import IngestionError, NeedsHuman, NoRoom, Transient, failure
 from ingestion.domain.events import OutcomeType
 from ingestion.domain.lifecycle import BuildState, JobState, StageState
 from ingestion.models import Build, BuildLiveness, Document, DocumentVersion, Job, StageRun
@@ -33,6 +33,7 @@ RUN_STAGE_TASK = "docmemo.run_stage"
 WINDOWS_IN_FLIGHT = 4  # of one job: a large document leaves room for small ones
 OFFER_AGAIN_AFTER = timedelta(seconds=120)
 PATIENT_AFTER_PAGE, PATIENCE = 200, 3
+WAIT_FOR_ROOM = timedelta(seconds=30)
 PRIORITIES = {stage.name: stage.priority for stage in PIPELINE}
 
 
@@ -273,6 +274,12 @@ def run_fail(run: StageRun, error: IngestionError, max_attempts: int) -> None:
             return
         job, current = held
         current.lease_until, current.reason_code, current.reason = None, error.code, error.message[:500]
+        if isinstance(error, NoRoom):
+            # The work waits for as long as it takes; attempts are for work that itself fails.
+            current.state, current.attempts = StageState.PENDING.value, max(0, current.attempts - 1)
+            current.due_at, current.offered_at = timezone.now() + WAIT_FOR_ROOM, None
+            current.save()
+            return
         if isinstance(error, Transient) and current.attempts < max_attempts:
             pause = min(60.0, 2.0**current.attempts) * random.uniform(0.5, 1.5)
             current.state, current.due_at = StageState.PENDING.value, timezone.now() + timedelta(seconds=pause)
