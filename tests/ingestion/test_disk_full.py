@@ -25,7 +25,7 @@ from ingestion.services.disk_room import no_room
 from ingestion.services.jobs import runs_offer
 from ingestion.stages import PIPELINE
 from tests.ingestion.fakes import Workbench
-from workers.consumer import Consumer
+from workers.consumer import Intake
 
 ROOM_FOR_NOTHING = 1 << 60
 
@@ -139,14 +139,14 @@ def test_an_event_with_its_content_is_neither_lost_nor_dead(bench: Workbench, se
     event = json.loads(message.value)
     event["data"] = {**event["data"], "blob": None, "content_base64": base64.b64encode(b"other text").decode()}
     bus = OneMessage(type(message)(message.topic, message.key, json.dumps(event).encode(), {}, 0, 77))
-    consumer = Consumer(bus)
+    intake = Intake(bus)
     settings.PIPELINE = {**settings.PIPELINE, "MIN_FREE_BYTES": ROOM_FOR_NOTHING}
     with pytest.raises(Transient):
-        consumer.step()
+        intake.step()
     assert (bus.commits, DeadLetter.objects.count(), InboxEvent.objects.count()) == (0, 0, 0)
     settings.PIPELINE = {**settings.PIPELINE, "MIN_FREE_BYTES": 0}
-    consumer.step()
-    assert (bus.commits, DeadLetter.objects.count(), InboxEvent.objects.get().state) == (1, 0, "applied")
+    intake.step()
+    assert (bus.commits, DeadLetter.objects.count(), InboxEvent.objects.get().state) == (1, 0, "received")
 
 
 LIMITED = """

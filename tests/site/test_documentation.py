@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 
@@ -54,6 +55,12 @@ def test_the_readme_names_every_command() -> None:
     assert [name for name in sorted(commands) if name not in readme] == []
 
 
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """The command's options, with those of its subcommands."""
+    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return set(parser._option_string_actions).union(*(_options(p) for action in inner for p in action.choices.values()))
+
+
 def test_every_command_in_the_documents_exists() -> None:
     """Each `manage.py X` of the documents is a command, and each option after it is one of that command's."""
     commands = get_commands()
@@ -68,5 +75,6 @@ def test_every_command_in_the_documents_exists() -> None:
                 continue
             parser = load_command_class(commands[name.group()], name.group()).create_parser("manage.py", name.group())
             words = re.split(r"[,;(]|manage\.py", line)[0]
-            wrong += [f"{path.name}: {line}" for option in re.findall(r"--[a-z-]+", words) if option not in parser._option_string_actions]
+            known = _options(parser)
+            wrong += [f"{path.name}: {line}" for option in re.findall(r"--[a-z-]+", words) if option not in known]
     assert not wrong
