@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from ingestion.domain.lifecycle import JobState, StageState
 from ingestion.models import InboxEvent, Job, StageRun
 from ingestion.seams import load
 from ingestion.services.events import event_apply
-from ingestion.services.jobs import run_release_expired, runs_offer
+from ingestion.services.heartbeats import heartbeats_forget
+from ingestion.services.jobs import job_end_stranded, run_release_expired
+from ingestion.services.offers import due_offer
 from qa.services.questions import runs_recover
 from workers.loop import repeat, stop_on_signals
 
@@ -28,10 +32,17 @@ def sweep(max_attempts: int) -> int:
     unsettled = InboxEvent.objects.filter(state__in=["received", "waiting"], received_at__lt=now - SETTLE_AFTER)
     for inbox_id in list(unsettled.order_by("received_at").values_list("id", flat=True)[:500]):
         repaired += event_apply(inbox_id).value != "waiting"
-    due = StageRun.objects.filter(state=StageState.PENDING, due_at__lte=now, job__state__in=[JobState.QUEUED, JobState.RUNNING])
-    for job_id in list(due.values_list("job_id", flat=True).distinct()[:2000]):
-        repaired += runs_offer(job_id)
-    return repaired + runs_recover()
+    repaired += sum(job_end_stranded(job_id) for job_id in _stranded())
+    repaired += due_offer() + runs_recover()
+    heartbeats_forget()
+    return repaired
+
+
+def _stranded() -> list[UUID]:
+    """Open jobs without a run that could take them on."""
+    left = StageRun.objects.filter(job=OuterRef("pk"), state__in=[StageState.PENDING, StageState.RUNNING])
+    jobs = Job.objects.filter(~Exists(left), state__in=[JobState.QUEUED, JobState.RUNNING])
+    return list(jobs.values_list("id", flat=True)[:500])
 
 
 def forget_offers() -> None:

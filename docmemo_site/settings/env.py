@@ -21,7 +21,7 @@ FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of the environment. `kind` is text, flag, number, words, folder or choice."""
+    """One setting of the environment. `kind` is text, flag, number, words, folder, choice or amounts (name=number)."""
 
     name: str
     kind: str
@@ -72,7 +72,21 @@ def _choice(setting: Setting, raw: str) -> str:
     return raw
 
 
+def _amounts(setting: Setting, raw: str) -> dict[str, int]:
+    """Numbers by name; names that are left out keep their default."""
+    assert isinstance(setting.default, dict)
+    found = dict(setting.default)
+    for part in _words(setting, raw):
+        name, _, amount = (piece.strip() for piece in part.partition("="))
+        if name not in found or not amount.isascii() or not amount.isdigit() or int(amount) == 0:
+            known = ", ".join(found)
+            raise ImproperlyConfigured(f"{setting.name} must be name=number (above zero) for names of {known}, not {part!r}.")
+        found[name] = int(amount)
+    return found
+
+
 _PARSERS = {
+    "amounts": _amounts,
     "text": _text,
     "flag": _flag,
     "number": _number,
@@ -185,6 +199,57 @@ SETTINGS: tuple[Setting, ...] = (
         "empty means the shipped MiniLM, which reads English.",
     ),
     Setting(
+        "DOCMEMO_WORKER_GROUPS",
+        "words",
+        ["cpu", "parse+embed+describe", "publish+answer"],
+        "Queues that share worker processes, joined by +; each group is a worker of its own.",
+    ),
+    Setting(
+        "DOCMEMO_QUEUE_PROCESSES",
+        "amounts",
+        {"cpu": 2, "parse": 1, "embed": 1, "describe": 1, "publish": 1, "answer": 1},
+        "Processes for each queue; a group has as many as its most demanding queue.",
+    ),
+    Setting(
+        "DOCMEMO_QUEUE_PREFETCH",
+        "amounts",
+        {"cpu": 1, "parse": 1, "embed": 1, "describe": 1, "publish": 1, "answer": 1},
+        "Tasks a process holds at once, for each queue; a group takes the smallest of its queues.",
+    ),
+    Setting(
+        "DOCMEMO_QUEUE_MEMORY_MB",
+        "amounts",
+        {"cpu": 1024, "parse": 4096, "embed": 2048, "describe": 2048, "publish": 512, "answer": 1536},
+        "Memory in MiB past which a worker process is replaced after its task; a group takes the largest.",
+    ),
+    Setting(
+        "DOCMEMO_QUEUE_BACKLOG",
+        "amounts",
+        {"cpu": 200, "parse": 100, "embed": 100, "describe": 100, "publish": 200, "answer": 200},
+        "Tasks that may wait in the broker, for each queue; the rest waits in the database.",
+    ),
+    Setting(
+        "DOCMEMO_STAGE_DEADLINES",
+        "amounts",
+        {"inspect": 900, "render": 900, "read": 1800, "embed": 1800, "describe": 1800, "publish": 600},
+        "Seconds that one run of each stage may take; past it the run fails and is tried again.",
+    ),
+    Setting("DOCMEMO_QUESTION_SECONDS", "number", 900, "Seconds that one attempt at a question may take."),
+    Setting("DOCMEMO_STAGE_ATTEMPTS", "number", 3, "Attempts at one stage run before its job is quarantined."),
+    Setting(
+        "DOCMEMO_DEVICES",
+        "words",
+        [],
+        "GPU numbers or ids: the groups of the queues parse, embed and describe get one process for each.",
+    ),
+    Setting(
+        "DOCMEMO_METRICS_TOKEN",
+        "text",
+        "",
+        "Bearer token for /metrics and the details of /readyz from other machines; empty means from this machine only.",
+        secret=True,
+    ),
+    Setting(
         "DOCMEMO_LOG_LEVEL",
         "choice",
         "INFO",
@@ -230,6 +295,20 @@ def words(name: str) -> list[str]:
     value = read(name)
     assert isinstance(value, list)
     return list(value)
+
+
+def number(name: str) -> int:
+    """The value of a number setting."""
+    value = read(name)
+    assert isinstance(value, int)
+    return value
+
+
+def amounts(name: str) -> dict[str, int]:
+    """The value of a setting that gives numbers by name."""
+    value = read(name)
+    assert isinstance(value, dict)
+    return dict(value)
 
 
 def folder(name: str) -> Path | None:

@@ -51,6 +51,10 @@ DOCUMENT_FAILURES: dict[str, tuple[type[IngestionError], str]] = {
     "parser_died": (Transient, "The process that read the file died."),
     "stage_failed": (Transient, "A stage failed for a reason that may pass."),
     "attempts_exhausted": (NeedsHuman, "Every attempt failed; the last reason is kept with the job."),
+    "worker_lost": (Transient, "The worker that had it was lost."),
+    "worker_killed": (Transient, "The process that had it was killed from outside, most often because memory ran out."),
+    "stage_timeout": (Transient, "The stage took longer than its deadline."),
+    "stranded": (Transient, "No step of the job was left to do and it had not ended."),
     "blob_missing": (Permanent, "The stored file is gone from the blob store."),
     "embedder_failed": (Transient, "The embedding model did not answer as it must."),
 }

@@ -16,7 +16,7 @@ from ingestion.selectors.job_progress import job_view
 from ingestion.selectors.progress import submissions_progress
 from ingestion.selectors.visibility import is_admin
 from ingestion.services.corpora import access_replace, corpus_create
-from ingestion.services.jobs import job_cancel, job_retry
+from ingestion.services.job_control import job_cancel, job_retry
 from ingestion.views.forms import CorpusForm, ListForm, UploadForm
 from ingestion.views.guard import found, managers_only
 
