@@ -6,6 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.http import require_safe
 
+from docmemo_site.health import doors
+
 
 @require_safe
 def alive(_request: HttpRequest) -> HttpResponse:
@@ -15,6 +17,9 @@ def alive(_request: HttpRequest) -> HttpResponse:
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("alive/", alive, name="alive"),
+    path("healthz", doors.healthz, name="healthz"),
+    path("readyz", doors.readyz, name="readyz"),
+    path("metrics", doors.metrics_page, name="metrics"),
     path("", include("qa.urls")),
     path("", include("ingestion.urls")),
 ]

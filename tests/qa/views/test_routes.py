@@ -41,6 +41,10 @@ def _event(scene: Scene) -> str:
 
 ROUTES: dict[str, Door] = {
     "alive/": Door(lambda s: "/alive/", anonymous=200),
+    "healthz": Door(lambda s: "/healthz", anonymous=200),
+    # this machine asks; what others get is asked in tests/site/test_health.py
+    "readyz": Door(lambda s: "/readyz", opens=503, anonymous=503),
+    "metrics": Door(lambda s: "/metrics", anonymous=200),
     "signin/": Door(lambda s: "/signin/", opens=302, anonymous=200),
     "signout/": Door(lambda s: "/signout/", method="post", opens=302),
     # the portal
@@ -72,8 +76,11 @@ ROUTES: dict[str, Door] = {
         lambda s: f"/console/documents/{s.document.id}/withdraw", inside=MANAGERS, method="post", opens=302
     ),
     "console/jobs/<uuid:job_id>/": Door(lambda s: f"/console/jobs/{s.job.id}/", inside=MANAGERS),
-    "console/jobs/<uuid:job_id>/retry": Door(lambda s: f"/console/jobs/{s.job.id}/retry", inside=MANAGERS, method="post", opens=302),
-    "console/jobs/<uuid:job_id>/cancel": Door(
+    "console/jobs/": Door(lambda s: "/console/jobs/", inside=(*MANAGERS, "outsider")),
+    "console/jobs/all/<str:action>": Door(
+        lambda s: "/console/jobs/all/pause", inside=(*MANAGERS, "outsider"), method="post", opens=302
+    ),
+    "console/jobs/<uuid:job_id>/<str:action>": Door(
         lambda s: f"/console/jobs/{s.job.id}/cancel", inside=MANAGERS, method="post", opens=302
     ),
     # the audit
