@@ -139,8 +139,8 @@ class DatabaseCollector:
                     found.extend(part())
         except DatabaseError:
             found = []
-        answered = GaugeMetricFamily("docmemo_database_answered", "1 when the database answered this request in time.", value=float(bool(found)))
-        yield from (*found, answered)
+        words = "1 when the database answered this request in time."
+        yield from (*found, GaugeMetricFamily("docmemo_database_answered", words, value=float(bool(found))))
 
 
 def exposition() -> tuple[bytes, str]:

@@ -15,7 +15,7 @@ from qa.selectors.queue import all_queues
 
 
 class Command(BaseCommand):
-    help = "Show the queues with their work and who listens, and the command of each worker. Starts nothing. Exit status 1 when work has no worker."
+    help = "Show each queue's work and who listens, and the command of each worker. Status 1 when work has no worker."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--commands", action="store_true", help="only the commands; asks no database")
