@@ -77,13 +77,22 @@ def runs_recover() -> int:
     now = timezone.now()
     lost_after = timedelta(seconds=settings.WORK["QUESTION_SECONDS"] + settings.WORK["STOP_SECONDS"])
     lost = Run.objects.filter(state=RunState.RUNNING, started_at__lt=now - lost_after).values_list("id", flat=True)
-    count = sum(run_lost(run_id, "worker_lost") for run_id in list(lost[:100]))
+    count = 0
+    for run_id in list(lost[:100]):
+        count += run_lost(run_id, "worker_lost")
+        run_offer_waiting(run_id)
     waiting = Run.objects.filter(state=RunState.WAITING).filter(
         Q(offered_at__lt=now - OFFER_AGAIN_AFTER) | Q(offered_at__isnull=True, created_at__lt=now - NEVER_OFFERED_AFTER)
     )
     for run in waiting.order_by("created_at")[:100]:
         count += run_offer(run)
     return count
+
+
+def run_offer_waiting(run_id: UUID) -> None:
+    """Offer the run at once where it waits: what was given back need not wait for the patience with lost offers."""
+    for run in Run.objects.filter(id=run_id, state=RunState.WAITING):
+        run_offer(run)
 
 
 @transaction.atomic

@@ -15,9 +15,10 @@ from django.utils import timezone
 from ingestion.domain.lifecycle import JOB_ACTIONS, JobState, may_act
 from ingestion.models import AuditEntry, Build, Document, Job, StageRun
 from ingestion.selectors.job_lists import JobFilter, bulk_progress, jobs_for, jobs_found, steps_left
-from ingestion.services import job_control
+from ingestion.services import job_control, pipeline
 from ingestion.services.audit import audit_verify
 from ingestion.services.job_control import job_cancel, job_pause, job_resume, job_retry
+from ingestion.services.jobs import run_claim, run_finish
 from ingestion.services.pipeline import stage_run_execute
 from tests.ingestion.fakes import Workbench
 from workers.sweeper import sweep
@@ -64,14 +65,11 @@ def test_nothing_of_a_paused_job_is_offered_or_claimed_and_what_is_held_is_finis
     bench.deliver()
     bench.work(limit=1)  # inspect is done: three windows to render are offered
     held = UUID(bench.queue.take()[1][0])
-    from ingestion.services.jobs import run_claim, run_finish
-    from ingestion.services.pipeline import KEEP, _context, stage_named
-
     run = run_claim(held, "busy", timedelta(seconds=60))
     assert job_pause(job=bench.newest_job(), actor="test")
-    with _context(run) as context:
-        result = stage_named(run.stage).run(context)
-    assert run_finish(run, KEEP[run.stage], result)
+    with pipeline._context(run) as context:
+        result = pipeline.stage_named(run.stage).run(context)
+    assert run_finish(run, pipeline.KEEP[run.stage], result)
     before = StageRun.objects.filter(state="done").count()
     bench.work()  # what the broker still held is refused
     StageRun.objects.update(offered_at=None)
@@ -85,28 +83,18 @@ def test_nothing_of_a_paused_job_is_offered_or_claimed_and_what_is_held_is_finis
     assert (job.state, job.paused_at, Document.objects.get().live_build.page_count) == ("published", None, 5)
 
 
-def test_a_job_paused_while_it_is_published_is_published(bench: Workbench) -> None:
+def test_a_job_paused_while_it_is_published_is_published(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.submit("one page")
     bench.deliver()
-    while task := bench.queue.take():
-        run = StageRun.objects.get(id=UUID(task[1][0]))
-        if run.stage == "publish":
-            from ingestion.services import pipeline
+    keep = pipeline.KEEP["publish"]
 
-            keep = pipeline.KEEP["publish"]
+    def paused_meanwhile(held: StageRun, result: object) -> None:
+        Job.objects.filter(id=held.job_id).update(paused_at=timezone.now())
+        held.job.refresh_from_db()
+        keep(held, result)
 
-            def paused_meanwhile(held: StageRun, result: object) -> None:
-                Job.objects.filter(id=held.job_id).update(paused_at=timezone.now())
-                held.job.refresh_from_db()
-                keep(held, result)
-
-            pipeline.KEEP["publish"] = paused_meanwhile
-            try:
-                stage_run_execute(run.id, "test")
-            finally:
-                pipeline.KEEP["publish"] = keep
-        else:
-            stage_run_execute(run.id, "test")
+    monkeypatch.setitem(pipeline.KEEP, "publish", paused_meanwhile)
+    bench.work()
     assert (bench.newest_job().state, bench.newest_job().paused_at) == ("published", None)
 
 
