@@ -124,6 +124,10 @@ def job_view(job: Job) -> JobView:
 
 
 def _evidence(runs: Sequence[StageRun]) -> Iterator[EvidenceRow]:
+    """Attempts that failed; a single one that no signal ended is told by its stage already."""
+    kept = [one for run in runs for one in run.evidence]
+    if len(kept) == 1 and kept[0].get("signal") is None:
+        return
     for run in runs:
         pages = f"{run.first_page} to {run.last_page}" if run.first_page else ""
         for kept in run.evidence:

@@ -77,7 +77,7 @@ def _filter(given: dict) -> job_lists.JobFilter:
     return job_lists.JobFilter(
         corpus=given.get("corpus", "")[:100],
         state=state if state in job_lists.CHOICES else "",
-        reason_code=given.get("code", "")[:64],
+        reason_code=given.get("code", "").replace("\x00", "")[:64],
     )
 
 

@@ -163,9 +163,9 @@ def test_changes_want_a_post_with_a_token(scene: Scene) -> None:
 
 def test_odd_values_in_an_address_break_nothing(scene: Scene) -> None:
     odd = ("%00", "%00library", "x" * 5000, "-1", "999999999999", "%F0%9F%98%80", "%ff%fe", "'%3B--", "{{7*7}}")
-    names = ("corpus", "document", "question", "page", "q", "state", "person", "verdict", "seen", "next")
+    names = ("corpus", "document", "question", "page", "q", "state", "person", "verdict", "seen", "next", "code")
     for route, door in ROUTES.items():
-        if door.method != "get" or route == "signin/":
+        if door.method != "get" or route in ("signin/", "readyz"):  # the latter reads no parameter, and waits for Kafka here
             continue
         client = scene.client(door.inside[0])
         for value in odd:
