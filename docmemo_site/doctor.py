@@ -20,6 +20,7 @@ from kombu.exceptions import OperationalError
 
 from docmemo_site.embedded import control
 from docmemo_site.embedded.home import Home
+from ingestion.selectors.queues import QueueRow
 from ingestion.services.disk_room import disks
 
 SECONDS = 5.0
@@ -163,10 +164,22 @@ def _workers() -> Iterator[Finding]:
     else:
         mend = UP if settings.EMBEDDED_SERVICES else "celery -A workers.app worker -Q <queues>"
         yield Finding("workers", "unreachable", "no Celery worker answers", mend)
+    for row in _queue_rows():
+        if row.unattended:
+            yield Finding(f"queue {row.name}", "unreachable", row.statement, "manage.py workers shows the commands")
     report = control.status(Home(settings.DOCMEMO_HOME))
     for row in report.processes:
         if row["state"] != "running" and "deaths" in row:
             yield Finding(f"process {row['name']}", "unreachable", str(row["state"]), f"see {row['log']}")
+
+
+def _queue_rows() -> list[QueueRow]:
+    from qa.selectors.queue import all_queues
+
+    try:
+        return all_queues()
+    except DatabaseError:
+        return []  # already told by the databases themselves
 
 
 def _disk() -> Iterator[Finding]:

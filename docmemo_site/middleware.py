@@ -66,8 +66,8 @@ class BodyLimit:
         return self.get_response(request)
 
 
-# Says only that the process lives, whatever has become of the database.
-WITHOUT_DATABASE = frozenset({"/alive/"})
+# These say themselves how the process and the database stand.
+WITHOUT_DATABASE = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class CodeFitsDatabase:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from ingestion.views import api, console, documents, pages, signin
+from ingestion.views import api, console, documents, jobs, pages, signin
 
 urlpatterns = [
     path("signin/", signin.SignIn.as_view(), name="signin"),
@@ -22,8 +22,9 @@ urlpatterns = [
     path("console/documents/<uuid:document_id>/access", documents.document_access, name="console-document-access"),
     path("console/documents/<uuid:document_id>/withdraw", documents.document_withdraw_view, name="console-document-withdraw"),
     path("console/jobs/<uuid:job_id>/", console.job, name="console-job"),
-    path("console/jobs/<uuid:job_id>/retry", console.job_retry_view, name="console-job-retry"),
-    path("console/jobs/<uuid:job_id>/cancel", console.job_cancel_view, name="console-job-cancel"),
+    path("console/jobs/", jobs.jobs, name="console-jobs"),
+    path("console/jobs/all/<str:action>", jobs.jobs_act, name="console-jobs-act"),
+    path("console/jobs/<uuid:job_id>/<str:action>", jobs.job_act, name="console-job-act"),
     path("api/v1/documents", api.documents, name="api-documents"),
     path("api/v1/submissions/<uuid:event_id>", api.submission, name="api-submission"),
     path("api/v1/uploads", api.uploads, name="api-uploads"),

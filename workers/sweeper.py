@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from ingestion.domain.lifecycle import InboxState, JobState, StageState
 from ingestion.models import InboxEvent, Job, StageRun
 from ingestion.seams import load
 from ingestion.services.events import event_apply, events_resend
-from ingestion.services.jobs import run_release_expired, runs_offer
+from ingestion.services.heartbeats import heartbeats_forget
+from ingestion.services.jobs import job_end_stranded, run_release_expired
+from ingestion.services.offers import due_offer
 from ingestion.services.purge import purges_offer_due
 from ingestion.services.uploads import uploads_sweep
 from qa.services.questions import runs_recover
@@ -30,11 +34,17 @@ def sweep(max_attempts: int) -> int:
     waiting = InboxEvent.objects.filter(state=InboxState.WAITING, received_at__lt=now - SETTLE_AFTER)
     for inbox_id in list(waiting.order_by("received_at").values_list("id", flat=True)[:500]):
         repaired += event_apply(inbox_id) is not InboxState.WAITING
-    repaired += events_resend() + purges_offer_due()
-    due = StageRun.objects.filter(state=StageState.PENDING, due_at__lte=now, job__state__in=[JobState.QUEUED, JobState.RUNNING])
-    for job_id in list(due.values_list("job_id", flat=True).distinct()[:2000]):
-        repaired += runs_offer(job_id)
-    return repaired + runs_recover() + uploads_sweep()
+    repaired += sum(job_end_stranded(job_id) for job_id in _stranded())
+    repaired += events_resend() + purges_offer_due() + due_offer() + runs_recover() + uploads_sweep()
+    heartbeats_forget()
+    return repaired
+
+
+def _stranded() -> list[UUID]:
+    """Open jobs without a run that could take them on."""
+    left = StageRun.objects.filter(job=OuterRef("pk"), state__in=[StageState.PENDING, StageState.RUNNING])
+    jobs = Job.objects.filter(~Exists(left), state__in=[JobState.QUEUED, JobState.RUNNING])
+    return list(jobs.values_list("id", flat=True)[:500])
 
 
 def forget_offers() -> None:

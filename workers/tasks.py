@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from uuid import UUID
 
 from celery import shared_task
 
 from ingestion.selectors.schema import watch
-from ingestion.services.jobs import RUN_STAGE_TASK
+from ingestion.services.offers import RUN_STAGE_TASK
 from ingestion.services.pipeline import stage_run_execute
 from ingestion.services.purge import RUN_PURGE_TASK, document_purge
 from qa.services.answering import run_execute
 from qa.services.questions import RUN_QUESTION_TASK
+from workers.losses import process_name
+
+WATCHED = "workers.losses:WatchedRequest"
 
 logger = logging.getLogger(__name__)
 
@@ -31,18 +33,13 @@ def code_fits() -> bool:
     return False
 
 
-def worker_name() -> str:
-    """Who holds a lease, for people who look."""
-    return f"{socket.gethostname()}:{os.getpid()}"
-
-
-@shared_task(name=RUN_STAGE_TASK)
+@shared_task(name=RUN_STAGE_TASK, Request=WATCHED)
 def run_stage(stage_run: str) -> None:
     if code_fits():
-        stage_run_execute(UUID(stage_run), worker_name())
+        stage_run_execute(UUID(stage_run), process_name(os.getpid()))
 
 
-@shared_task(name=RUN_QUESTION_TASK)
+@shared_task(name=RUN_QUESTION_TASK, Request=WATCHED)
 def run_question(run: str) -> None:
     if code_fits():
         run_execute(UUID(run))

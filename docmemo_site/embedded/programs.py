@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from docmemo_site.settings.env import REPOSITORY
+from docmemo_site.settings.work import workers
 
 
 @dataclass(frozen=True)
@@ -21,18 +22,11 @@ class Program:
     argv: tuple[str, ...]
     grace: float
     settles: float = 3.0
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 def _command(name: str) -> tuple[str, ...]:
     return (sys.executable, str(REPOSITORY / "manage.py"), name)
-
-
-def _worker(name: str, queues: str, processes: int) -> tuple[str, ...]:
-    return (
-        *(sys.executable, "-m", "celery", "-A", "workers.app", "worker"),
-        *("-Q", queues, "-c", str(processes), "-n", f"{name}@%h", "--loglevel", "INFO"),
-        *("--without-gossip", "--without-mingle"),
-    )
 
 
 MIGRATE = (*_command("migrate"), "--database", "migrator", "--no-input")
@@ -43,8 +37,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("watcher", _command("run_watcher"), 5.0),
     Program("consumer", _command("run_consumer"), 5.0),
     Program("sweeper", _command("run_sweeper"), 5.0),
-    Program("work", _worker("work", "cpu,parse,embed,describe", 2), 8.0),
-    Program("quick", _worker("quick", "publish,answer", 1), 8.0),
+    *(Program(one.name, one.argv(), 8.0, environment=one.environment()) for one in workers()),
     Program("relay", _command("run_relay"), 5.0),
 )
 

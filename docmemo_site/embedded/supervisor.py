@@ -170,7 +170,7 @@ class Supervisor:
         one.child = process.spawn(
             one.program.argv,
             log=self.home.log_file(one.program.name),
-            env=self._environment(),
+            env={**self._environment(), **dict(one.program.environment)},
             cwd=env.REPOSITORY,
             dies_with_parent=True,
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from docmemo_site.settings import addresses, env
+from kombu import Queue
+
+from docmemo_site.settings import addresses, env, work
 
 BASE_DIR = env.REPOSITORY
 DOCMEMO_HOME = env.home()
@@ -102,10 +104,11 @@ PIPELINE = {
     "MAX_PAGES": 10_000,
     "PAGE_WINDOW": 25,
     "RENDER_LONG_SIDE": 1500,
-    "STAGE_SECONDS": 600,
+    "STAGE_SECONDS": 600,  # one call in a parsing process
     "SANDBOX_MEMORY_BYTES": 2 * 1024**3,
     "LEASE_SECONDS": 60,
-    "MAX_ATTEMPTS": 3,
+    "MAX_ATTEMPTS": env.number("DOCMEMO_STAGE_ATTEMPTS"),
+    "DEADLINES": env.amounts("DOCMEMO_STAGE_DEADLINES"),
     "AUDIT_HEADS_DIR": DOCMEMO_HOME / "heads",
     "MIN_FREE_BYTES": env.number("DOCMEMO_MIN_FREE_BYTES"),
     # What is kept where; each is looked at before much is written.
@@ -130,6 +133,18 @@ UPLOADS = {
 }
 # More than the largest document is read by no door; the rest is room for the fields of a form.
 MAX_BODY_BYTES = PIPELINE["MAX_DOCUMENT_BYTES"] + 1024 * 1024
+# --- queues and their workers ----------------------------------------------------------------------
+WORK = {
+    "QUEUES": work.QUEUES,
+    "BACKLOG": env.amounts("DOCMEMO_QUEUE_BACKLOG"),
+    "STOP_SECONDS": work.STOP_SECONDS,
+    "QUESTION_SECONDS": env.number("DOCMEMO_QUESTION_SECONDS"),
+    # A worker that has not been heard of for so long does not count as listening; it speaks every HEARTBEAT_SECONDS.
+    "HEARTBEAT_SECONDS": 5,
+    "SILENT_AFTER_SECONDS": 30,
+    "HOW_TO_START": "python manage.py up" if EMBEDDED_SERVICES else "celery -A workers.app worker -Q {queue}",
+}
+METRICS_TOKEN = env.text("DOCMEMO_METRICS_TOKEN")
 
 # --- Celery ----------------------------------------------------------------------------------------
 CELERY_TASK_SERIALIZER = "json"
@@ -139,8 +154,9 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_DEFAULT_QUEUE = "cpu"
-CELERY_TASK_SOFT_TIME_LIMIT = 2 * PIPELINE["STAGE_SECONDS"]
-CELERY_TASK_TIME_LIMIT = 2 * PIPELINE["STAGE_SECONDS"] + 60
+CELERY_TASK_QUEUES = [Queue(name) for name in work.QUEUES]
+# Each task carries the limit of its stage; this one is for what carries none.
+CELERY_TASK_TIME_LIMIT = max(*PIPELINE["DEADLINES"].values(), WORK["QUESTION_SECONDS"]) + WORK["STOP_SECONDS"]
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
@@ -148,7 +164,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A task that outlives this starts a second time, so it stays far above the hard time limit. What a
     # dead worker held comes back by the sweeper and the leases in the database, not by this.
-    "visibility_timeout": 7200,
+    "visibility_timeout": 2 * CELERY_TASK_TIME_LIMIT + 3600,
     "unacked_restore_interval": 2,
     "unacked_restore_throttle": 1,
     "queue_order_strategy": "priority",

@@ -57,6 +57,10 @@ DOCUMENT_FAILURES: dict[str, tuple[type[IngestionError], str]] = {
     "stage_failed": (Transient, "A stage failed for a reason that may pass."),
     "attempts_exhausted": (NeedsHuman, "Every attempt failed; the last reason is kept with the job."),
     "disk_full": (NoRoom, "There is too little room on a disk; the work goes on by itself once there is room."),
+    "worker_lost": (Transient, "The worker that had it was lost."),
+    "worker_killed": (Transient, "The process that had it was killed from outside, most often because memory ran out."),
+    "stage_timeout": (Transient, "The stage took longer than its deadline."),
+    "stranded": (Transient, "No step of the job was left to do and it had not ended."),
     "blob_missing": (Permanent, "The stored file is gone from the blob store."),
     "embedder_failed": (Transient, "The embedding model did not answer as it must."),
 }

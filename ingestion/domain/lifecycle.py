@@ -2,6 +2,7 @@
 
     job        queued -> running -> published | failed | quarantined | superseded | cancelled
                failed, quarantined, cancelled -> queued (retry)
+               an open job may be paused (`paused_at`): nothing of it is offered or claimed, what is at work ends; every end lifts the pause
     stage run  pending -> running -> done | failed | pending (given back: lease lost or transient failure)
                pending, running -> cancelled;  failed, cancelled -> pending (retry)
     build      building -> live -> superseded | withdrawn;  building -> failed | withdrawn
@@ -83,6 +84,21 @@ INBOX_MOVES: Mapping[InboxState, frozenset[InboxState]] = {
     I.STALE: frozenset(),
     I.DEAD: frozenset({I.RECEIVED}),
 }
+
+
+# What a person may do to a job in this state; pausing asks for one that is not paused, resuming for one that is.
+OPEN_JOB = frozenset({J.QUEUED, J.RUNNING})
+JOB_ACTIONS: Mapping[str, frozenset[JobState]] = {
+    "pause": OPEN_JOB,
+    "resume": OPEN_JOB,
+    "cancel": OPEN_JOB,
+    "retry": frozenset({J.FAILED, J.QUARANTINED, J.CANCELLED}),
+}
+
+
+def may_act(action: str, state: JobState, paused: bool) -> bool:
+    """True when the table allows the action on a job in this state."""
+    return state in JOB_ACTIONS[action] and (action not in ("pause", "resume") or paused == (action == "resume"))
 
 
 def may_move(moves: Mapping[StrEnum, frozenset[StrEnum]], before: StrEnum, after: StrEnum) -> bool:

@@ -5,7 +5,7 @@ from ingestion.models.audit import AuditEntry, AuditPayload
 from ingestion.models.corpus import Corpus
 from ingestion.models.document import Blob, Build, BuildAccessCount, BuildLiveness, Document, DocumentVersion, Purge
 from ingestion.models.event import DeadLetter, InboxEvent, OutboxEvent, Source
-from ingestion.models.job import Job, StageRun
+from ingestion.models.job import Job, StageRun, WorkerHeartbeat
 from ingestion.models.page import (
     Block,
     EmbeddingSpace,
@@ -63,4 +63,5 @@ __all__ = [
     "Upload",
     "UploadPart",
     "User",
+    "WorkerHeartbeat",
 ]

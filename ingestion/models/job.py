@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from ingestion.domain.lifecycle import JobState, StageState
@@ -22,10 +23,15 @@ class Job(Identified):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    paused_at = models.DateTimeField(null=True, blank=True)  # of an open job: nothing of it is offered or claimed
 
     class Meta:
         constraints = [
             state_constraint("job_state_known", JobState),
+            models.CheckConstraint(
+                name="job_paused_is_open",
+                condition=models.Q(paused_at__isnull=True) | models.Q(state__in=["queued", "running"]),
+            ),
             models.UniqueConstraint(
                 fields=["build"], condition=models.Q(state__in=["queued", "running"]), name="one_open_job_a_build"
             ),
@@ -54,6 +60,8 @@ class StageRun(Identified):
     offered_at = models.DateTimeField(null=True, blank=True)  # last handed to the task queue
     reason_code = models.CharField(max_length=64, blank=True)
     reason = models.CharField(max_length=500, blank=True)
+    # what became of each attempt that failed: attempt, at, worker, code, reason, signal; the newest last
+    evidence = models.JSONField(default=list, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -68,4 +76,15 @@ class StageRun(Identified):
         indexes = [
             models.Index(fields=["due_at"], condition=models.Q(state__in=["pending", "running"]), name="stage_open"),
             models.Index(fields=["job", "stage", "state"], name="stage_of_job"),
+            models.Index(fields=["finished_at"], condition=models.Q(finished_at__isnull=False), name="stage_finished"),
         ]
+
+
+class WorkerHeartbeat(models.Model):
+    """A worker that listens to queues, as it last said; one that was killed is known by its silence."""
+
+    name = models.CharField(primary_key=True, max_length=200)
+    queues = ArrayField(models.CharField(max_length=16))
+    processes = models.PositiveSmallIntegerField(default=1)
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField()

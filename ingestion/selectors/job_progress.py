@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -13,9 +13,11 @@ from django.utils import timezone
 from ingestion.domain.errors import DOCUMENT_FAILURES
 from ingestion.domain.lifecycle import JobState, StageState
 from ingestion.models import Job, StageRun
+from ingestion.selectors.queues import queue_rows
 from ingestion.stages import PIPELINE
 
 PATIENCE = timedelta(seconds=45)
+EVIDENCE = ("attempt", "at", "worker", "code", "reason", "signal")
 STAGE_WORDS = {
     "inspect": "Look at the file: type, pages, outline",
     "render": "Draw a picture of each page",
@@ -44,6 +46,20 @@ class StageRow:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """What is kept of an attempt that failed; `signal` is the one that ended its process, where that is known."""
+
+    stage: str
+    pages: str
+    attempt: int
+    at: str
+    worker: str
+    code: str
+    reason: str
+    signal: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class JobView:
     """`waiting` says why nothing moves, where that is so; `token` changes when anything that is shown does."""
 
@@ -61,6 +77,8 @@ class JobView:
     done: int
     total: int
     waiting: str
+    paused: bool
+    evidence: tuple[EvidenceRow, ...]
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -96,11 +114,24 @@ def job_view(job: Job) -> JobView:
         stages=stages,
         done=sum(stage.done for stage in stages),
         total=sum(stage.total for stage in stages),
-        waiting=_why_waiting(runs) if is_open else "",
+        waiting=_why_waiting(job, runs) if is_open else "",
+        paused=job.paused_at is not None,
+        evidence=tuple(_evidence(runs)),
         created_at=job.created_at,
         started_at=job.started_at,
         finished_at=job.finished_at,
     )
+
+
+def _evidence(runs: Sequence[StageRun]) -> Iterator[EvidenceRow]:
+    """Attempts that failed; a single one that no signal ended is told by its stage already."""
+    kept = [one for run in runs for one in run.evidence]
+    if len(kept) == 1 and kept[0].get("signal") is None:
+        return
+    for run in runs:
+        pages = f"{run.first_page} to {run.last_page}" if run.first_page else ""
+        for kept in run.evidence:
+            yield EvidenceRow(run.stage, pages, **{name: kept.get(name) for name in EVIDENCE})
 
 
 def _stage_row(name: str, queue: str, total: int, runs: Sequence[StageRun], is_open: bool) -> StageRow:
@@ -145,9 +176,12 @@ def _advice(job: Job) -> str:
     return "" if sentence and sentence in job.reason else sentence
 
 
-def _why_waiting(runs: Sequence[StageRun]) -> str:
+def _why_waiting(job: Job, runs: Sequence[StageRun]) -> str:
     """Why nothing moves: a queue that nobody listens to looks otherwise like one that is merely long."""
     now = timezone.now()
+    if job.paused_at is not None:
+        held = " What a worker holds is finished first." if any(run.state == StageState.RUNNING for run in runs) else ""
+        return f"The job is paused since {job.paused_at:%H:%M} UTC.{held}"
     if any(run.state == StageState.RUNNING for run in runs):
         return ""
     pending = [run for run in runs if run.state == StageState.PENDING]
@@ -156,10 +190,13 @@ def _why_waiting(runs: Sequence[StageRun]) -> str:
     first = min(pending, key=lambda run: run.due_at)
     if first.due_at > now:
         return f"The stage {first.stage} is tried again at {first.due_at:%H:%M:%S} UTC."
+    unattended = next((row.statement for row in queue_rows() if row.name == first.queue and row.unattended), "")
+    if unattended:
+        return unattended
     if now - first.due_at < PATIENCE:
         return ""
     since = f"{first.due_at:%H:%M} UTC"
     busy = StageRun.objects.filter(queue=first.queue, state=StageState.RUNNING).exclude(job_id=first.job_id).count()
     if busy:
         return f"The stage {first.stage} waits behind other work since {since}."
-    return f"No worker has taken the stage {first.stage} since {since}. Is a worker of the queue {first.queue} running?"
+    return f"No worker has taken the stage {first.stage} since {since}, though one listens to the queue {first.queue}."

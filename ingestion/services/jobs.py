@@ -6,7 +6,6 @@ that holds the run's row and checks the token: a worker whose lease was lost wri
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -14,27 +13,21 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import timezone
 
-from ingestion.domain.errors import IngestionError, NeedsHuman, NoRoom, Transient, failure
+from ingestion.domain.errors import IngestionError, NoRoom, Transient, failure
 from ingestion.domain.events import OutcomeType
 from ingestion.domain.lifecycle import BuildState, JobState, StageState
 from ingestion.models import Build, BuildLiveness, Document, DocumentVersion, Job, StageRun
-from ingestion.seams import load
-from ingestion.seams.task_queue import QueueUnavailable
 from ingestion.services.audit import audit_append
+from ingestion.services.offers import runs_offer, runs_offer_after_commit
 from ingestion.services.outcomes import document_outcome_announce
 from ingestion.stages import PIPELINE, Stage
 
-logger = logging.getLogger(__name__)
-
-RUN_STAGE_TASK = "docmemo.run_stage"
-WINDOWS_IN_FLIGHT = 4  # of one job: a large document leaves room for small ones
-OFFER_AGAIN_AFTER = timedelta(seconds=120)
-PATIENT_AFTER_PAGE, PATIENCE = 200, 3
-WAIT_FOR_ROOM = timedelta(seconds=30)
-PRIORITIES = {stage.name: stage.priority for stage in PIPELINE}
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+EVIDENCE_KEPT = 10
+WAIT_FOR_ROOM_SECONDS = 30.0
 
 
 # --- starting and ending -----------------------------------------------------------------------------
@@ -50,20 +43,20 @@ def job_start(*, document: Document, version: DocumentVersion, fingerprint: str)
     )
     if document.live_build_id == build.id:
         return None
-    open_job = Job.objects.filter(build=build, state__in=[JobState.QUEUED, JobState.RUNNING]).first()
+    open_job = Job.objects.filter(build=build, state__in=OPEN).first()
     if open_job is not None:
         return open_job
     if not made:
-        _rebuild(build)
-    for older in Job.objects.filter(document=document, state__in=[JobState.QUEUED, JobState.RUNNING]).exclude(build=build):
-        _job_end(older, JobState.SUPERSEDED, code="superseded", reason="A newer version of the document arrived.")
+        build_reopen(build)
+    for older in Job.objects.filter(document=document, state__in=OPEN).exclude(build=build):
+        job_end(older, JobState.SUPERSEDED, code="superseded", reason="A newer version of the document arrived.")
     job = Job.objects.create(organisation_id=document.organisation_id, document=document, version=version, build=build)
-    _stage_runs_make(job, PIPELINE[0], [(0, 0)])
+    stage_runs_make(job, PIPELINE[0], [(0, 0)])
     runs_offer_after_commit(job.id)
     return job
 
 
-def _rebuild(build: Build) -> None:
+def build_reopen(build: Build) -> None:
     """Ready a build that did not come to its end, or was withdrawn, to be made anew; what it holds is overwritten."""
     if build.state == BuildState.FAILED:
         build.state = BuildState.BUILDING.value
@@ -78,8 +71,8 @@ def _rebuild(build: Build) -> None:
 
 def document_retire(document: Document) -> None:
     """Nothing of the document is live any more, at once; open jobs are cancelled. The caller holds the row lock."""
-    for job in Job.objects.filter(document=document, state__in=[JobState.QUEUED, JobState.RUNNING]):
-        _job_end(job, JobState.CANCELLED, code="deleted", reason="The document was deleted.")
+    for job in Job.objects.filter(document=document, state__in=OPEN):
+        job_end(job, JobState.CANCELLED, code="deleted", reason="The document was deleted.")
     BuildLiveness.objects.filter(document=document, live_to__isnull=True).update(live_to=timezone.now())
     document.live_build = document.live_version = None
     document.save(update_fields=["live_build", "live_version"])
@@ -87,15 +80,17 @@ def document_retire(document: Document) -> None:
     document_outcome_announce(document, OutcomeType.WITHDRAWN)
 
 
-def _job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", stage: str = "") -> None:
+def job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", stage: str = "") -> None:
+    """The job ends in this state with its open runs and its build. The caller holds the job's row, or the document's."""
     job.state, job.reason_code, job.reason, job.failed_stage = state.value, code, reason[:500], stage
-    job.finished_at = timezone.now()
+    job.finished_at, job.paused_at = timezone.now(), None
     job.save()
     StageRun.objects.filter(job=job, state__in=[StageState.PENDING, StageState.RUNNING]).update(
         state=StageState.CANCELLED.value, lease_until=None, finished_at=timezone.now()
     )
+    # whatever it ended with: a build that nothing works on any more is not under way
+    Build.objects.filter(id=job.build_id, state=BuildState.BUILDING).update(state=BuildState.FAILED.value)
     if state in (JobState.FAILED, JobState.QUARANTINED):
-        Build.objects.filter(id=job.build_id, state=BuildState.BUILDING).update(state=BuildState.FAILED.value)
         document_outcome_announce(job.document, OutcomeType.FAILED, version=job.version.number, code=code, stage=stage)
         audit_append(
             organisation=job.organisation, act="document.version.failed", subject=str(job.document_id), actor="pipeline",
@@ -103,46 +98,11 @@ def _job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", sta
         )  # fmt: skip
 
 
-@transaction.atomic
-def job_retry(*, job: Job, actor: str) -> bool:
-    """Go on from the stage that failed; what was done stays done. Returns whether the job could be retried."""
-    job = Job.objects.select_for_update().get(id=job.id)
-    if job.state not in (JobState.FAILED, JobState.QUARANTINED, JobState.CANCELLED):
-        return False
-    if job.document.deleted_at is not None or job.version.revision <= job.document.purged_through:
-        return False
-    if job.version.number < (_newest_number(job.document) or 0):
-        return False
-    _rebuild(job.build)
-    job.state, job.reason_code, job.reason, job.failed_stage, job.finished_at = JobState.QUEUED.value, "", "", "", None
-    job.save()
-    StageRun.objects.filter(job=job, state__in=[StageState.FAILED, StageState.CANCELLED]).update(
-        state=StageState.PENDING.value, attempts=0, due_at=timezone.now(), offered_at=None, reason="", reason_code=""
-    )
-    audit_append(organisation=job.organisation, act="job.retried", subject=str(job.id), actor=str(actor))
-    runs_offer_after_commit(job.id)
-    return True
+# --- runs: made, claimed, finished, failed -----------------------------------------------------------
 
 
-@transaction.atomic
-def job_cancel(*, job: Job, actor: str) -> bool:
-    """Stop a job that is not finished; the live version stays as it is."""
-    job = Job.objects.select_for_update().get(id=job.id)
-    if job.state not in (JobState.QUEUED, JobState.RUNNING):
-        return False
-    _job_end(job, JobState.CANCELLED, code="cancelled", reason="A person cancelled the job.")
-    audit_append(organisation=job.organisation, act="job.cancelled", subject=str(job.id), actor=str(actor))
-    return True
-
-
-def _newest_number(document: Document) -> int | None:
-    return document.versions.order_by("-number").values_list("number", flat=True).first()
-
-
-# --- offering work to the queues ---------------------------------------------------------------------
-
-
-def _stage_runs_make(job: Job, stage: Stage, windows: Sequence[tuple[int, int]]) -> None:
+def stage_runs_make(job: Job, stage: Stage, windows: Sequence[tuple[int, int]]) -> None:
+    """A pending run of the stage for each window; those that are there stay as they are."""
     now = timezone.now()
     StageRun.objects.bulk_create(
         [
@@ -153,50 +113,11 @@ def _stage_runs_make(job: Job, stage: Stage, windows: Sequence[tuple[int, int]])
     )
 
 
-def runs_offer_after_commit(job_id: UUID) -> None:
-    """Offer the job's next runs once the transaction has committed."""
-    transaction.on_commit(lambda: runs_offer(job_id))
-
-
-def runs_offer(job_id: UUID) -> int:
-    """Hand the job's due runs to the task queue, at most `WINDOWS_IN_FLIGHT` at a time; the sweeper does what this misses."""
-    now = timezone.now()
-    stale = now - OFFER_AGAIN_AFTER
-    held = StageRun.objects.filter(job_id=job_id).filter(
-        Q(state=StageState.RUNNING) | Q(state=StageState.PENDING, offered_at__gt=stale)
-    )
-    room = WINDOWS_IN_FLIGHT - held.count()
-    if room <= 0:
-        return 0
-    due = StageRun.objects.filter(job_id=job_id, state=StageState.PENDING, due_at__lte=now).filter(
-        Q(offered_at__isnull=True) | Q(offered_at__lte=stale)
-    )
-    offered = 0
-    for run in due.order_by("first_page", "id")[:room]:
-        if not due.filter(id=run.id).update(offered_at=now):
-            continue
-        try:
-            load("task_queue").enqueue(RUN_STAGE_TASK, [str(run.id)], run.queue, priority=_priority(run))
-        except QueueUnavailable as error:
-            logger.warning("the task queue did not take stage run %s: %s", run.id, error)
-            break
-        offered += 1
-    return offered
-
-
-def _priority(run: StageRun) -> int:
-    """The stage's own; the later windows of a large document step back behind small ones."""
-    return PRIORITIES[run.stage] - (run.first_page > PATIENT_AFTER_PAGE) * PATIENCE
-
-
-# --- claiming, finishing, failing --------------------------------------------------------------------
-
-
 def run_claim(run_id: UUID, worker: str, lease: timedelta) -> StageRun | None:
-    """Take the run under a new fencing token, or None when it is not to be had."""
+    """Take the run under a new fencing token, or None when it is not to be had. Nothing of a paused job is."""
     now = timezone.now()
     taken = StageRun.objects.filter(
-        id=run_id, state=StageState.PENDING, due_at__lte=now, job__state__in=[JobState.QUEUED, JobState.RUNNING]
+        id=run_id, state=StageState.PENDING, due_at__lte=now, job__state__in=OPEN, job__paused_at__isnull=True
     ).update(
         state=StageState.RUNNING.value,
         attempts=F("attempts") + 1,
@@ -221,13 +142,19 @@ def lease_extend(run_id: UUID, token: int, lease: timedelta) -> bool:
     )
 
 
-def _held(run: StageRun) -> tuple[Job, StageRun] | None:
-    """The job's and the run's rows, locked, if this worker still holds the run."""
-    job = Job.objects.select_for_update().get(id=run.job_id)
-    current = StageRun.objects.select_for_update().get(id=run.id)
-    if current.state != StageState.RUNNING or current.fencing_token != run.fencing_token:
+def _locked(run: StageRun) -> tuple[Job, StageRun] | None:
+    """The job's and the run's rows, locked while the run is at work; None when it is not, or is gone."""
+    job = Job.objects.select_for_update().filter(id=run.job_id).first()
+    current = StageRun.objects.select_for_update().filter(id=run.id).first()
+    if job is None or current is None or current.state != StageState.RUNNING:
         return None
     return job, current
+
+
+def _held(run: StageRun) -> tuple[Job, StageRun] | None:
+    """The rows, locked, if this worker still holds the run."""
+    held = _locked(run)
+    return held if held is not None and held[1].fencing_token == run.fencing_token else None
 
 
 def run_finish(run: StageRun, keep: Callable[[StageRun, Any], None], result: object) -> bool:
@@ -259,11 +186,11 @@ def _advance(job: Job, done: StageRun) -> None:
     windows = job.build.inspection.get("windows", [])
     if following.by_window:
         own = [(done.first_page, done.last_page)]
-        _stage_runs_make(job, following, own if PIPELINE[position].by_window else windows)
+        stage_runs_make(job, following, own if PIPELINE[position].by_window else windows)
         return
     finished = StageRun.objects.filter(job=job, stage=done.stage, state=StageState.DONE).count()
     if not PIPELINE[position].by_window or finished == len(windows):
-        _stage_runs_make(job, following, [(0, 0)])
+        stage_runs_make(job, following, [(0, 0)])
 
 
 def run_fail(run: StageRun, error: IngestionError, max_attempts: int) -> None:
@@ -273,43 +200,75 @@ def run_fail(run: StageRun, error: IngestionError, max_attempts: int) -> None:
         if held is None:
             return
         job, current = held
-        current.lease_until, current.reason_code, current.reason = None, error.code, error.message[:500]
         if isinstance(error, NoRoom):
             # The work waits for as long as it takes; attempts are for work that itself fails.
-            current.state, current.attempts = StageState.PENDING.value, max(0, current.attempts - 1)
-            current.due_at, current.offered_at = timezone.now() + WAIT_FOR_ROOM, None
-            current.save()
+            current.attempts = max(0, current.attempts - 1)
+            _give_up(job, current, error, again_in=WAIT_FOR_ROOM_SECONDS)
             return
-        if isinstance(error, Transient) and current.attempts < max_attempts:
-            pause = min(60.0, 2.0**current.attempts) * random.uniform(0.5, 1.5)
-            current.state, current.due_at = StageState.PENDING.value, timezone.now() + timedelta(seconds=pause)
-            current.offered_at = None
-            current.save()
-            return
-        current.state, current.finished_at = StageState.FAILED.value, timezone.now()
-        current.save()
-        end = JobState.QUARANTINED if isinstance(error, Transient) else JobState.FAILED
-        _job_end(job, end, code=error.code, reason=error.message, stage=run.stage)
+        again = isinstance(error, Transient) and current.attempts < max_attempts
+        pause = min(60.0, 2.0**current.attempts) * random.uniform(0.5, 1.5)
+        _give_up(job, current, error, again_in=pause if again else None)
     runs_offer(run.job_id)
+
+
+def run_lost(run_id: UUID, worker: str, error: IngestionError, max_attempts: int, signal: int | None = None) -> bool:
+    """The process that held the run is gone: again at once while attempts are left, else the job is quarantined with the true reason.
+
+    Nothing happens when `worker` is not who holds the run now.
+    """
+    with transaction.atomic():
+        run = StageRun.objects.filter(id=run_id).first()
+        held = _locked(run) if run is not None else None
+        if held is None or held[1].worker != worker:
+            return False
+        job, current = held
+        _give_up(job, current, error, again_in=0.0 if current.attempts < max_attempts else None, signal=signal)
+    runs_offer(job.id)
+    return True
 
 
 def run_release_expired(run_id: UUID, max_attempts: int) -> bool:
     """Give back a run whose lease ran out; a run that took every attempt down with it quarantines its job."""
     with transaction.atomic():
-        run = StageRun.objects.select_related("job").get(id=run_id)
-        job = Job.objects.select_for_update().get(id=run.job_id)
-        run = StageRun.objects.select_for_update().get(id=run_id)
-        if run.state != StageState.RUNNING or run.lease_until is None or run.lease_until > timezone.now():
+        run = StageRun.objects.filter(id=run_id).first()
+        held = _locked(run) if run is not None else None
+        if held is None or held[1].lease_until is None or held[1].lease_until > timezone.now():
             return False
-        run.lease_until, run.offered_at, run.due_at = None, None, timezone.now()
-        if run.attempts < max_attempts:
-            run.state, run.reason_code, run.reason = StageState.PENDING.value, "worker_lost", "The worker was lost."
-            run.save()
+        job, current = held
+        if current.attempts < max_attempts:
+            _give_up(job, current, failure("worker_lost"), again_in=0.0)
         else:
-            error: NeedsHuman = failure("attempts_exhausted", "each time the worker was lost")  # type: ignore[assignment]
-            run.state, run.finished_at = StageState.FAILED.value, timezone.now()
-            run.reason_code, run.reason = error.code, error.message
-            run.save()
-            _job_end(job, JobState.QUARANTINED, code=error.code, reason=error.message, stage=run.stage)
-    runs_offer(run.job_id)
+            _give_up(job, current, failure("attempts_exhausted", "each time the worker was lost"), again_in=None)
+    runs_offer(job.id)
+    return True
+
+
+def _give_up(job: Job, run: StageRun, error: IngestionError, *, again_in: float | None, signal: int | None = None) -> None:
+    """This attempt is over: its evidence is kept, and the run is due again after the pause, or the job ends."""
+    now = timezone.now()
+    seen = {
+        "attempt": run.attempts, "at": now.isoformat(timespec="seconds"), "worker": run.worker,
+        "code": error.code, "reason": error.message[:200], "signal": signal,
+    }  # fmt: skip
+    run.evidence = [*run.evidence, seen][-EVIDENCE_KEPT:]
+    run.lease_until, run.reason_code, run.reason = None, error.code, error.message[:500]
+    if again_in is not None:
+        run.state, run.due_at, run.offered_at = StageState.PENDING.value, now + timedelta(seconds=again_in), None
+        run.save()
+        return
+    run.state, run.finished_at = StageState.FAILED.value, now
+    run.save()
+    gave_out = isinstance(error, Transient) or error.code == "attempts_exhausted"
+    end = JobState.QUARANTINED if gave_out else JobState.FAILED
+    job_end(job, end, code=error.code, reason=error.message, stage=run.stage)
+
+
+def job_end_stranded(job_id: UUID) -> bool:
+    """End an open job of which no run is left to do; no way leads there, and were there one, nobody else would ever end it."""
+    with transaction.atomic():
+        job = Job.objects.select_for_update().get(id=job_id)
+        if job.state not in OPEN or job.stage_runs.filter(state__in=[StageState.PENDING, StageState.RUNNING]).exists():
+            return False
+        error = failure("stranded")
+        job_end(job, JobState.QUARANTINED, code=error.code, reason=error.message)
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -86,7 +87,7 @@ def stage_run_execute(run_id: UUID, worker: str) -> bool:
     try:
         if stage.name in WRITES_MUCH:
             room_assert()
-        with _lease_kept(run, lease), _context(run) as context:
+        with _lease_kept(run, lease, settings.PIPELINE["DEADLINES"][run.stage]), _context(run) as context:
             connection.close()  # give the connection back while the stage works
             result = stage.run(context)
         return jobs.run_finish(run, KEEP[stage.name], result)
@@ -127,17 +128,26 @@ def _context(run: StageRun) -> Iterator[StageContext]:
 
 
 @contextmanager
-def _lease_kept(run: StageRun, lease: timedelta) -> Iterator[None]:
-    """Extend the lease from a thread while the stage works; a lease that was lost is noticed when the result is kept."""
+def _lease_kept(run: StageRun, lease: timedelta, deadline: float) -> Iterator[None]:
+    """Extend the lease from a thread while the stage works; a lease that was lost is noticed when the result is kept.
+
+    Past the deadline, in seconds, the run is failed from the thread: a stage that hangs cannot do so itself.
+    """
     done = threading.Event()
+    ends = time.monotonic() + deadline
 
     def keep() -> None:
-        while not done.wait(lease.total_seconds() / 3):
+        while not done.wait(max(0.0, min(lease.total_seconds() / 3, ends - time.monotonic()))):
             try:
+                if time.monotonic() >= ends:
+                    error = failure("stage_timeout", f"{deadline:.0f} seconds")
+                    jobs.run_fail(run, error, settings.PIPELINE["MAX_ATTEMPTS"])
+                    return
                 if not jobs.lease_extend(run.id, run.fencing_token, lease):
                     return
             except Exception:
                 logger.exception("the lease of stage run %s could not be extended", run.id)
+                done.wait(1.0)
             finally:
                 connection.close()
 

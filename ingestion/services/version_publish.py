@@ -25,7 +25,7 @@ def version_publish(run_row: StageRun, result: Checked) -> None:
         build.save(update_fields=["state"])
         job.state, job.reason_code = JobState.SUPERSEDED.value, "superseded"
         job.reason = "A newer version is live, or the document was deleted."
-        job.finished_at = now
+        job.finished_at, job.paused_at = now, None
         job.save()
         return
     build_classes_apply(build)
@@ -40,7 +40,7 @@ def version_publish(run_row: StageRun, result: Checked) -> None:
     document.live_version, document.live_build = job.version, build
     document.save()
     BuildLiveness.objects.create(document=document, build=build, live_from=now)
-    job.state, job.finished_at = JobState.PUBLISHED.value, now
+    job.state, job.finished_at, job.paused_at = JobState.PUBLISHED.value, now, None
     job.save()
     _announce(document, job, build, previous)
 

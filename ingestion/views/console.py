@@ -14,9 +14,9 @@ from ingestion.models import Corpus
 from ingestion.selectors import console as rows
 from ingestion.selectors.job_progress import job_view
 from ingestion.selectors.progress import submissions_progress
+from ingestion.selectors.queues import statements
 from ingestion.selectors.visibility import is_admin
 from ingestion.services.corpora import access_replace, corpus_create
-from ingestion.services.jobs import job_cancel, job_retry
 from ingestion.views.forms import CorpusForm, ListForm, UploadForm
 from ingestion.views.guard import found, managers_only
 
@@ -27,7 +27,7 @@ UNCHANGED = 204  # htmx leaves the page as it is: focus and selection stay
 @managers_only
 def corpora(request: HttpRequest) -> HttpResponse:
     """Every corpus that the person manages."""
-    context = {"corpora": rows.corpus_rows(request.user), "may_create": is_admin(request.user)}
+    context = {"corpora": rows.corpus_rows(request.user), "may_create": is_admin(request.user), "unattended": statements()}
     return render(request, "ingestion/corpora.html", context)
 
 
@@ -137,27 +137,3 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
         return HttpResponse(status=UNCHANGED)
     context = {"document": held.document, "corpus": held.document.corpus, "job": view}
     return render(request, "ingestion/_job.html" if request.htmx else "ingestion/job.html", context)
-
-
-@require_POST
-@managers_only
-def job_retry_view(request: HttpRequest, job_id: UUID) -> HttpResponse:
-    """Goes on from the stage that failed."""
-    held = found(rows.managed_job(request.user, job_id))
-    if job_retry(job=held, actor=str(request.user.id)):
-        messages.success(request, "The job goes on from the stage that failed.")
-    else:
-        messages.warning(request, "The job cannot be retried as it stands now.")
-    return redirect("console-job", held.id)
-
-
-@require_POST
-@managers_only
-def job_cancel_view(request: HttpRequest, job_id: UUID) -> HttpResponse:
-    """Stops a job that is not finished."""
-    held = found(rows.managed_job(request.user, job_id))
-    if job_cancel(job=held, actor=str(request.user.id)):
-        messages.success(request, "The job was cancelled. The live version stays as it is.")
-    else:
-        messages.warning(request, "The job had already ended.")
-    return redirect("console-job", held.id)

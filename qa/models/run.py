@@ -57,6 +57,7 @@ class Run(Identified):
     checks = models.JSONField(default=list)
     offered_at = models.DateTimeField(null=True, blank=True)  # last handed to the task queue
     restarts = models.PositiveSmallIntegerField(default=0)
+    attempts = models.PositiveSmallIntegerField(default=0)  # how often a worker took it
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connections, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from ingestion.models import Organisation, Page
@@ -35,7 +36,8 @@ def run_execute(run_id: UUID, settings: LoopSettings | None = None) -> bool:
     When a right or a version that the run rests on changed meanwhile, nothing is released and the run begins anew, once; when it
     changes again the run ends as not found, and says why.
     """
-    if not Run.objects.filter(id=run_id, state=RunState.WAITING).update(state=RunState.RUNNING, started_at=timezone.now()):
+    taken = Run.objects.filter(id=run_id, state=RunState.WAITING)
+    if not taken.update(state=RunState.RUNNING, started_at=timezone.now(), attempts=F("attempts") + 1):
         return False
     run = Run.objects.select_related("question__asker", "question__organisation").get(id=run_id)
     try:

@@ -7,20 +7,24 @@ import secrets
 from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from ingestion.models import Corpus, Document, User
 from ingestion.seams import load
 from ingestion.seams.task_queue import QueueUnavailable
+from ingestion.services.audit import audit_append
 from qa.models import Question, Run, RunState
 
 logger = logging.getLogger(__name__)
 
 RUN_QUESTION_TASK = "docmemo.run_question"
 MAX_QUESTION_CHARACTERS = 1000
-LOST_AFTER = timedelta(minutes=15)
+MAX_ATTEMPTS = 3
 OFFER_AGAIN_AFTER = timedelta(seconds=20)
+NEVER_OFFERED_AFTER = timedelta(seconds=5)
 
 
 class QuestionRefused(ValueError):
@@ -55,10 +59,13 @@ def question_ask(
 
 
 def run_offer(run: Run) -> bool:
-    """Hand a waiting run to the `answer` queue; what the queue does not take, the sweeper offers again."""
-    Run.objects.filter(id=run.id).update(offered_at=timezone.now())
+    """Hand a waiting run to the `answer` queue; what the queue has no room for or does not take, the sweeper offers again."""
+    queue, limits = load("task_queue"), settings.WORK
     try:
-        load("task_queue").enqueue(RUN_QUESTION_TASK, [str(run.id)], "answer", priority=8)
+        if queue.depth("answer") >= limits["BACKLOG"]["answer"]:
+            return False
+        Run.objects.filter(id=run.id).update(offered_at=timezone.now())
+        queue.enqueue(RUN_QUESTION_TASK, [str(run.id)], "answer", priority=8, seconds=limits["QUESTION_SECONDS"])
     except QueueUnavailable as error:
         logger.warning("the task queue did not take run %s: %s", run.id, error)
         return False
@@ -66,13 +73,18 @@ def run_offer(run: Run) -> bool:
 
 
 def runs_recover() -> int:
-    """Offer runs again that nobody took, and give back those whose worker was lost; returns how many."""
+    """Offer runs again that nobody took, and give back or end those whose worker was lost; returns how many."""
     now = timezone.now()
-    lost = Run.objects.filter(state=RunState.RUNNING, started_at__lt=now - LOST_AFTER)
-    lost.update(state=RunState.WAITING, started_at=None)
-    waiting = Run.objects.filter(state=RunState.WAITING, offered_at__lt=now - OFFER_AGAIN_AFTER)
+    lost_after = timedelta(seconds=settings.WORK["QUESTION_SECONDS"] + settings.WORK["STOP_SECONDS"])
+    lost = Run.objects.filter(state=RunState.RUNNING, started_at__lt=now - lost_after).values_list("id", flat=True)
     count = 0
-    for run in waiting[:100]:
+    for run_id in list(lost[:100]):
+        count += run_lost(run_id, "worker_lost")
+        run_offer_waiting(run_id)
+    waiting = Run.objects.filter(state=RunState.WAITING).filter(
+        Q(offered_at__lt=now - OFFER_AGAIN_AFTER) | Q(offered_at__isnull=True, created_at__lt=now - NEVER_OFFERED_AFTER)
+    )
+    for run in waiting.order_by("created_at")[:100]:
         count += run_offer(run)
     return count
 
@@ -82,3 +94,24 @@ def runs_give_back() -> int:
     cut_off = Run.objects.filter(state=RunState.RUNNING).update(state=RunState.WAITING, started_at=None)
     Run.objects.filter(state=RunState.WAITING).update(offered_at=timezone.now() - OFFER_AGAIN_AFTER)
     return cut_off
+def run_offer_waiting(run_id: UUID) -> None:
+    """Offer the run at once where it waits: what was given back need not wait for the patience with lost offers."""
+    for run in Run.objects.filter(id=run_id, state=RunState.WAITING):
+        run_offer(run)
+
+
+@transaction.atomic
+def run_lost(run_id: UUID, kind: str) -> bool:
+    """The worker of a run is gone: it waits for another one, until it has taken `MAX_ATTEMPTS` workers with it and fails."""
+    run = Run.objects.select_for_update(of=("self",)).select_related("question__organisation").filter(id=run_id).first()
+    if run is None or run.state != RunState.RUNNING:
+        return False
+    if run.attempts < MAX_ATTEMPTS:
+        Run.objects.filter(id=run.id).update(state=RunState.WAITING, started_at=None)
+        return True
+    Run.objects.filter(id=run.id).update(state=RunState.FAILED, reason="broken", finished_at=timezone.now())
+    audit_append(
+        organisation=run.question.organisation, act="question.failed", subject=str(run.id), actor=str(run.question.asker_id),
+        body={"kind": kind},
+    )  # fmt: skip
+    return True

@@ -26,10 +26,11 @@ from ingestion.models import (
 )
 from ingestion.seams import load
 from ingestion.seams.event_bus import Message
-from ingestion.services import jobs
+from ingestion.services import offers
 from ingestion.services.documents import document_withdraw
 from ingestion.services.events import event_apply, event_receive
-from ingestion.services.jobs import job_cancel, job_retry, run_claim, run_finish, run_release_expired
+from ingestion.services.job_control import job_cancel, job_retry
+from ingestion.services.jobs import run_claim, run_finish, run_release_expired
 from ingestion.services.pipeline import KEEP, pipeline_fingerprint, stage_run_execute
 from tests.ingestion.fakes import Workbench
 from workers.sweeper import forget_offers, sweep
@@ -219,7 +220,7 @@ def test_a_large_document_leaves_room_on_the_queue(bench: Workbench) -> None:
     bench.deliver()
     bench.work(limit=1)  # inspect: opens 30 windows
     assert StageRun.objects.filter(stage="render").count() == 30
-    assert len(bench.queue.offered) == jobs.WINDOWS_IN_FLIGHT
+    assert len(bench.queue.offered) == offers.WINDOWS_IN_FLIGHT
     bench.work()
     assert Document.objects.get().live_build.page_count == 60
 

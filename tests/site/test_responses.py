@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("committed_db")
 
 @pytest.fixture
 def headers() -> dict[str, str]:
-    response = Client().get("/alive/")
+    response = Client().get("/healthz")
     assert response.status_code == 200
     return dict(response.headers)
 

@@ -13,7 +13,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from docmemo_site.settings import addresses, env
-from docmemo_site.settings.env import BY_NAME, REPOSITORY, SETTINGS, Setting
+from docmemo_site.settings.env import BY_NAME, REPOSITORY, SETTINGS
+from docmemo_site.settings.kinds import Setting
 
 OUTSIDE = {
     "DATABASE_URL": "postgresql://docmemo_writer:w@db.example:5433/docs?sslmode=verify-full",

@@ -128,7 +128,7 @@ def test_the_site_of_old_code_answers_503(history: None) -> None:
     client = Client()
     assert client.get("/signin/").status_code == 200
     newer_database()
-    assert client.get("/alive/").status_code == 200
+    assert client.get("/healthz").status_code == 200
     answer = client.get("/signin/")
     assert answer.status_code == 503 and b"older code" in answer.content and answer.headers["Retry-After"]
 

@@ -43,6 +43,9 @@ class Subscription(Protocol):
 
 
 class EventBus(Protocol):
+    def check(self, seconds: float) -> None:
+        """Returns when the broker answers within the time. Raises `BusUnavailable`."""
+
     def ensure_topics(self, topics: Mapping[str, int]) -> None:
         """Make the topics that are missing (name -> partitions)."""
 

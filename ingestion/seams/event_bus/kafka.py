@@ -23,6 +23,17 @@ class KafkaBus:
         self.client: dict[str, Any] = {"bootstrap_servers": list(bootstrap_servers), **(security or {})}
         self.seconds = seconds
 
+    def check(self, seconds: float) -> None:
+        bound = int(seconds * 1000)
+        try:
+            admin = KafkaAdminClient(**self.client, request_timeout_ms=bound, bootstrap_timeout_ms=bound)
+            try:
+                admin.list_topics()
+            finally:
+                admin.close()
+        except (KafkaError, OSError) as error:
+            raise BusUnavailable(str(error)) from error
+
     def ensure_topics(self, topics: Mapping[str, int]) -> None:
         try:
             admin = KafkaAdminClient(**self.client, request_timeout_ms=int(self.seconds * 1000))

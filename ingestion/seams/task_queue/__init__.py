@@ -11,5 +11,13 @@ class QueueUnavailable(Exception):
 
 
 class TaskQueue(Protocol):
-    def enqueue(self, task: str, arguments: Sequence[str], queue: str, priority: int = 5) -> None:
-        """Offer the task once, 9 going first and 0 last. Arguments are identifiers only. Raises `QueueUnavailable`."""
+    def enqueue(
+        self, task: str, arguments: Sequence[str], queue: str, priority: int = 5, seconds: int | None = None
+    ) -> None:
+        """Offer the task once, 9 going first and 0 last. Arguments are identifiers only. Raises `QueueUnavailable`.
+
+        `seconds` is how long it may take; a worker stops what takes longer.
+        """
+
+    def depth(self, queue: str) -> int:
+        """How many tasks wait in the broker for a worker. Raises `QueueUnavailable`."""

@@ -6,11 +6,21 @@ from collections.abc import Sequence
 
 
 class MemoryQueue:
-    def __init__(self) -> None:
-        self.offered: list[tuple[str, tuple[str, ...], str]] = []
+    """Gives out the highest priority first, and the oldest among equals."""
 
-    def enqueue(self, task: str, arguments: Sequence[str], queue: str, priority: int = 5) -> None:
-        self.offered.append((task, tuple(arguments), queue))
+    def __init__(self) -> None:
+        self.offered: list[tuple[str, tuple[str, ...], str, int]] = []
+
+    def enqueue(
+        self, task: str, arguments: Sequence[str], queue: str, priority: int = 5, seconds: int | None = None
+    ) -> None:
+        self.offered.append((task, tuple(arguments), queue, priority))
+
+    def depth(self, queue: str) -> int:
+        return sum(offer[2] == queue for offer in self.offered)
 
     def take(self) -> tuple[str, tuple[str, ...], str] | None:
-        return self.offered.pop(0) if self.offered else None
+        if not self.offered:
+            return None
+        first = max(range(len(self.offered)), key=lambda place: (self.offered[place][3], -place))
+        return self.offered.pop(first)[:3]

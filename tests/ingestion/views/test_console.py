@@ -10,8 +10,9 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from ingestion.models import Corpus, Document, DocumentVersion, Job, Page, Role, StageRun
+from ingestion.models import Corpus, Document, DocumentVersion, Job, Page, Role, StageRun, WorkerHeartbeat
 from ingestion.selectors.console import access_lists
+from ingestion.services.heartbeats import worker_seen
 from ingestion.services.people import role_grant
 from tests.ingestion.fakes import Workbench
 
@@ -206,9 +207,14 @@ def test_a_queue_without_a_worker_is_told_from_a_long_one(bench: Workbench, admi
     bench.submit(TEXT)
     bench.deliver()
     path = f"/console/jobs/{bench.newest_job().id}/"
-    assert "No worker has taken" not in _html(admin, path)
+    said = "Queue cpu has 1 piece of work and no worker listens to it. Start one: "
+    assert said in _html(admin, path) and said in _html(admin, "/console/jobs/") and said in _html(admin, "/console/")
+    worker_seen(name="one@here", queues=["cpu"], processes=1)
+    assert not any(said in _html(admin, place) for place in (path, "/console/jobs/", "/console/"))
     StageRun.objects.update(due_at=timezone.now() - timedelta(minutes=5))
-    assert "Is a worker of the queue cpu running?" in _html(admin, path)
+    assert "No worker has taken the stage inspect" in _html(admin, path)
+    WorkerHeartbeat.objects.update(seen_at=timezone.now() - timedelta(minutes=1))
+    assert said in _html(admin, path)
 
 
 # --- managing is not reading -------------------------------------------------------------------------
