@@ -105,6 +105,7 @@ PIPELINE = {
 # --- queues and their workers ----------------------------------------------------------------------
 WORK = {
     "QUEUES": work.QUEUES,
+    "GROUPS": work.groups(),  # read here so that wrong ones stop every start
     "BACKLOG": env.amounts("DOCMEMO_QUEUE_BACKLOG"),
     "STOP_SECONDS": work.STOP_SECONDS,
     "QUESTION_SECONDS": env.number("DOCMEMO_QUESTION_SECONDS"),
