@@ -136,6 +136,7 @@ MAX_BODY_BYTES = PIPELINE["MAX_DOCUMENT_BYTES"] + 1024 * 1024
 # --- queues and their workers ----------------------------------------------------------------------
 WORK = {
     "QUEUES": work.QUEUES,
+    "GROUPS": work.groups(),  # read here so that wrong ones stop every start
     "BACKLOG": env.amounts("DOCMEMO_QUEUE_BACKLOG"),
     "STOP_SECONDS": work.STOP_SECONDS,
     "QUESTION_SECONDS": env.number("DOCMEMO_QUESTION_SECONDS"),

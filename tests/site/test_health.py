@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from docmemo_site import doctor
 from docmemo_site.health import metrics, readiness
 from docmemo_site.health.readiness import Check, NotReady, Prober
 from ingestion.models import InboxEvent, Job, StageRun
@@ -253,3 +254,13 @@ def test_work_without_a_worker_is_told_in_the_details(bench: Workbench, bus_here
     assert answer.json()["unattended"][0].startswith("Queue cpu has 1 piece of work and no worker listens to it.")
     worker_seen(name="a", queues=["cpu"], processes=1)
     assert Client().get("/readyz").json()["unattended"] == []
+
+
+def test_the_doctor_says_so_too(bench: Workbench, celery_broker: str) -> None:
+    bench.submit("text")
+    bench.deliver()
+    found = {finding.name: finding for finding in doctor._workers()}
+    assert found["queue cpu"].state == "unreachable" and found["queue cpu"].needed
+    assert found["queue cpu"].detail.startswith("Queue cpu has 1 piece of work and no worker listens to it.")
+    worker_seen(name="a", queues=["cpu"], processes=1)
+    assert "queue cpu" not in {finding.name for finding in doctor._workers()}

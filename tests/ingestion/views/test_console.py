@@ -217,6 +217,52 @@ def test_a_queue_without_a_worker_is_told_from_a_long_one(bench: Workbench, admi
     assert said in _html(admin, path)
 
 
+def test_one_job_is_paused_and_goes_on(bench: Workbench, admin: Client) -> None:
+    bench.submit(TEXT)
+    bench.deliver()
+    job = bench.newest_job()
+    path = f"/console/jobs/{job.id}/"
+    told = admin.post(f"{path}pause", follow=True).content.decode()
+    assert "The job is paused since" in told and ">Resume<" in told and "Paused" in told
+    bench.work()
+    assert bench.newest_job().state == "queued"
+    assert "The job goes on." in admin.post(f"{path}resume", follow=True).content.decode()
+    bench.work()
+    assert bench.newest_job().state == "published"
+    assert admin.post(f"{path}nonsense").status_code == 404
+
+
+def test_a_bulk_is_paused_cancelled_and_shown_with_its_total(bench: Workbench, admin: Client) -> None:
+    for number in range(3):
+        bench.submit(TEXT, f"{number}.pdf")
+    bench.submit(TEXT, "other.pdf", corpus=bench.corpus("other"))
+    bench.deliver()
+    admin.post("/console/jobs/all/pause", {"corpus": "library"})
+    assert Job.objects.filter(paused_at__isnull=False).count() == 3
+    seen = _html(admin, "/console/jobs/?corpus=library")
+    assert "<strong>0 of 3</strong>" in seen and "3 paused: paused" in seen and "Resume all 3" in seen and "Pause all" not in seen
+    admin.post("/console/jobs/all/cancel", {"state": "paused"})
+    assert Job.objects.filter(state="cancelled").count() == 3
+    assert "Retry all 3" in _html(admin, "/console/jobs/?code=cancelled")
+
+
+def test_a_bulk_reaches_no_corpus_that_is_not_ones_own(bench: Workbench) -> None:
+    bench.submit(TEXT, "mine.pdf", corpus=bench.corpus("mine"))
+    bench.submit(TEXT, "theirs.pdf")
+    bench.deliver()
+    role_grant(actor="test", user=bench.cast.bob, role=Role.CORPUS_OWNER, corpus=bench.corpus("mine"))
+    owner = Client()
+    owner.force_login(bench.cast.bob)
+    assert "theirs" not in _html(owner, "/console/jobs/")
+    owner.post("/console/jobs/all/cancel", {})
+    owner.post("/console/jobs/all/cancel", {"corpus": "library"})
+    states = dict(Job.objects.values_list("document__external_id", "state"))
+    assert states == {"mine.pdf": "cancelled", "theirs.pdf": "queued"}
+    alice = Client()
+    alice.force_login(bench.cast.alice)
+    assert alice.post("/console/jobs/all/cancel", {}).status_code == 404
+
+
 # --- managing is not reading -------------------------------------------------------------------------
 
 
