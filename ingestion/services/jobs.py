@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
@@ -30,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 RUN_STAGE_TASK = "docmemo.run_stage"
 WINDOWS_IN_FLIGHT = 4  # of one job: a large document leaves room for small ones
-OFFER_AGAIN_AFTER = timedelta(seconds=120)
 PATIENT_AFTER_PAGE, PATIENCE = 200, 3
 PRIORITIES = {stage.name: stage.priority for stage in PIPELINE}
 
@@ -167,7 +167,7 @@ def runs_offer_after_commit(job_id: UUID) -> None:
 def runs_offer(job_id: UUID) -> int:
     """Hand the job's due runs to the task queue, at most `WINDOWS_IN_FLIGHT` at a time; the sweeper does what this misses."""
     now = timezone.now()
-    stale = now - OFFER_AGAIN_AFTER
+    stale = now - timedelta(seconds=settings.PIPELINE["OFFER_AGAIN_SECONDS"])
     held = StageRun.objects.filter(job_id=job_id).filter(
         Q(state=StageState.RUNNING) | Q(state=StageState.PENDING, offered_at__gt=stale)
     )
