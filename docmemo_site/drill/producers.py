@@ -21,6 +21,7 @@ from django.db import connection
 from docmemo_site.drill.generator import Poison, Sent, Step, envelope
 from docmemo_site.drill.patience import patiently
 from ingestion.domain.events import DOCUMENTS_TOPIC, document_key
+from ingestion.domain.ids import new_id
 from ingestion.models import Corpus, DeadLetter, OutboxEvent
 from ingestion.seams.event_bus import BusUnavailable, Message
 from ingestion.seams.event_bus.kafka import KafkaBus, KafkaPublisher
@@ -102,13 +103,22 @@ class Producer:
 
 
 class OutboxProducer(Producer):
-    """Every event is a committed row of the outbox. Crowds go through `document_submit`, as twenty people would."""
+    """Every event is a committed row of the outbox. Crowds go through `document_submit`, as twenty people would.
+
+    Rows go out in the order of their ids, which grow with time: an event gets its id when it is sent, not when it was planned.
+    """
+
+    def __init__(self, corpus: Corpus, servers: Sequence[str]) -> None:
+        super().__init__(corpus, servers)
+        self.row_of: dict[str, UUID] = {}
 
     def send(self, event: Sent, crowd: bool = False) -> Sent:
         if crowd:
             return patiently(lambda: self._submit(event))
-        patiently(lambda: self._row(event))
-        return event
+        row_id = self.row_of[event.id] = new_id()
+        numbered = dataclasses.replace(event, id=str(row_id))
+        patiently(lambda: self._row(row_id, numbered))
+        return numbered
 
     def _submit(self, event: Sent) -> Sent:
         access = event.access
@@ -120,7 +130,7 @@ class OutboxProducer(Producer):
         payload = OutboxEvent.objects.values_list("payload", flat=True).get(id=event_id)
         return dataclasses.replace(event, id=str(event_id), type=payload["type"], revision=payload["sequence"])
 
-    def _row(self, event: Sent) -> None:
+    def _row(self, row_id: UUID, event: Sent) -> None:
         content: dict[str, Any] | None = None
         if event.pdf is not None:
             blob = blob_store(self.corpus.organisation, event.pdf)
@@ -131,11 +141,11 @@ class OutboxProducer(Producer):
             "type": event.type,
             "payload": envelope(event, content),
         }
-        OutboxEvent.objects.get_or_create(id=UUID(event.id), defaults=row)
+        OutboxEvent.objects.get_or_create(id=row_id, defaults=row)
 
     def again(self, event: Sent) -> None:
         """As a relay does that died between publishing and marking."""
-        patiently(lambda: OutboxEvent.objects.filter(id=UUID(event.id)).update(published_at=None))
+        patiently(lambda: OutboxEvent.objects.filter(id=self.row_of[event.id]).update(published_at=None))
 
 
 class TopicProducer(Producer):
