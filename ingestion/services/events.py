@@ -95,12 +95,16 @@ def _inline_blob(source: Source, content: str) -> dict[str, Any]:
 @transaction.atomic
 def dead_letter_keep(message: Message, cause: str, reason: str, inbox: InboxEvent | None = None) -> None:
     """Keep what could not be taken in, with its cause; the topic gets a copy of the cause, not of the content."""
+    offset = message.offset
+    twin = DeadLetter.objects.filter(topic=message.topic, partition=message.partition, offset=offset, offset__gte=0).first()
+    if twin is not None and bytes(twin.value) != message.value[:1_000_000]:
+        offset = -1  # the embedded broker counts from nothing again after a restart: another message at a known place
     try:
         with transaction.atomic():
             letter = DeadLetter.objects.create(
                 topic=message.topic,
                 partition=message.partition,
-                offset=message.offset,
+                offset=offset,
                 key=message.key,
                 value=message.value[:1_000_000],
                 cause=cause,
@@ -130,7 +134,7 @@ def event_apply(inbox_id: UUID) -> InboxState:
         return _settle(event, InboxState.DEAD, "corpus_deleted: the corpus was deleted")
     if event.source.corpora.exists() and not event.source.corpora.filter(id=corpus.id).exists():
         return _settle(event, InboxState.DEAD, "not_allowed: the source may not write to this corpus")
-    document, _ = Document.objects.get_or_create(
+    document, made = Document.objects.get_or_create(
         corpus=corpus, external_id=event.external_id, defaults={"organisation_id": corpus.organisation_id}
     )
     document = Document.objects.select_for_update().get(id=document.id)
@@ -138,6 +142,8 @@ def event_apply(inbox_id: UUID) -> InboxState:
         return _settle(event, InboxState.STALE, f"revision {event.revision} came after {document.revision}")
     refusal = _take_effect(event, document)
     if refusal:
+        if made:  # a refused event leaves no document behind
+            document.delete()
         return _settle(event, InboxState.DEAD, refusal)
     document.revision = event.revision
     document.save()
@@ -179,7 +185,7 @@ def _take_effect(event: InboxEvent, document: Document) -> str:
         blob = Blob.objects.filter(organisation_id=document.organisation_id, sha256=reference["sha256"]).first()
         if blob is None:
             return "unknown_blob: the blob is not one of this organisation's"
-    if document.deleted_at is not None:
+    if document.deleted_at is not None and event.type != EventType.ACCESS_CHANGED:
         document.deleted_at = None  # sent again after deletion: a new life under the same id
     document.title = event.payload.get("title") or document.title or event.payload.get("file_name") or document.external_id
     document.title = document.title[:500]

@@ -92,8 +92,10 @@ def _job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", sta
     StageRun.objects.filter(job=job, state__in=[StageState.PENDING, StageState.RUNNING]).update(
         state=StageState.CANCELLED.value, lease_until=None, finished_at=timezone.now()
     )
+    # what was cancelled may be retried and goes on with its build; what was superseded may not
+    build_end = BuildState.WITHDRAWN if state is JobState.SUPERSEDED else BuildState.FAILED
+    Build.objects.filter(id=job.build_id, state=BuildState.BUILDING).update(state=build_end.value)
     if state in (JobState.FAILED, JobState.QUARANTINED):
-        Build.objects.filter(id=job.build_id, state=BuildState.BUILDING).update(state=BuildState.FAILED.value)
         outcome_announce(job.document, "document.version.failed", {"version": job.version.number, "code": code, "stage": stage})
         audit_append(
             organisation=job.organisation, act="document.version.failed", subject=str(job.document_id), actor="pipeline",
@@ -118,6 +120,8 @@ def job_retry(*, job: Job, actor: str) -> bool:
     if job.state not in (JobState.FAILED, JobState.QUARANTINED, JobState.CANCELLED):
         return False
     if job.document.deleted_at is not None or job.version.number < (_newest_number(job.document) or 0):
+        return False
+    if job.build.state == BuildState.WITHDRAWN:  # its document was deleted and lives anew: that life has a job of its own
         return False
     _rebuild(job.build)
     job.state, job.reason_code, job.reason, job.failed_stage, job.finished_at = JobState.QUEUED.value, "", "", "", None
