@@ -188,7 +188,8 @@ def orphans(blobs: Path, expected: Mapping[str, Expected], corpus: Corpus) -> li
         f"build {b.id} of the deleted document {b.document_id} is {b.state}"
         for b in Build.objects.filter(document__deleted_at__isnull=False, state__in=["building", "live"])
     ]
-    found += [f"{d.external_id} is a document that nobody sent" for d in Document.objects.filter(corpus=corpus) if d.external_id not in expected]
+    names = Document.objects.filter(corpus=corpus).values_list("external_id", flat=True)
+    found += [f"{name} is a document that nobody sent" for name in names if name not in expected]
     live = Build.objects.filter(state="live").exclude(id__in=Document.objects.exclude(live_build=None).values("live_build_id"))
     found += [f"build {build.id} is live, and its document does not point to it" for build in live]
     for run in StageRun.objects.filter(state="running"):

@@ -16,7 +16,7 @@ FILE = "embedder.json"
 
 
 def embedder_tell(control: Path, mode: str, seconds: float) -> None:
-    """Make every embedder of this home `fail` or `hang` from now on for so long."""
+    """Make every embedder of this home `fail` or `hang` from now on for so long; `met-MODE` appears once one has met that."""
     control.mkdir(parents=True, exist_ok=True)
     write_private(control / FILE, json.dumps({"mode": mode, "until": time.time() + seconds}))
 

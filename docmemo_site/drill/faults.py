@@ -205,13 +205,15 @@ class Breaker:
     # --- the embedder --------------------------------------------------------------------------------
 
     def _embedder(self, mode: str, seconds: float) -> str:
-        """Make the embedder fail or hang for a while, and say whether any stage met that."""
+        """Make the embedder fail or hang for a while from the moment that a stage meets it."""
         met = settings.DRILL_CONTROL / f"met-{mode}"
         met.unlink(missing_ok=True)
         doing = self._busy()
-        embedder_tell(settings.DRILL_CONTROL, mode, seconds)
-        time.sleep(seconds)
-        return f"{'met by a stage' if met.exists() else IDLE}; {doing}"
+        embedder_tell(settings.DRILL_CONTROL, mode, AIM_SECONDS)
+        if process.wait_until(met.exists, seconds=AIM_SECONDS, pause=0.02):
+            embedder_tell(settings.DRILL_CONTROL, mode, seconds)
+            time.sleep(seconds)
+        return f"{'an embed stage met it' if met.exists() else IDLE}; {doing}"
 
 
 def everything_runs(home: Home) -> bool:

@@ -190,6 +190,8 @@ class Generator:
             yield replace(self._bare(ACCESS_CHANGED, name, following), access=Access((), ()))
         elif chapter == "deleted":
             yield self._bare(DELETED, name, following)
+            if self.draw.random() < 0.5:  # a list for a document that is gone does not bring it back
+                yield self._bare(ACCESS_CHANGED, name, following + 1)
         elif chapter == "reborn":
             yield self._bare(DELETED, name, following)
             yield self._content(CREATED, name, following + self.draw.randint(1, 9))

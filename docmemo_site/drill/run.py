@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--home", type=Path, metavar="DIR", help="a folder for the drill, kept afterwards; else a temporary one")
     parser.add_argument(
         "--without", choices=("lease", "commit-order"), default="",
-        help="turn a safeguard off, to prove that the drill then fails: leases that run out, or 'commit first, then publish or acknowledge'",
+        help="turn a safeguard off, to prove that the drill then fails: leases that run out, or 'commit first, then acknowledge'",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON value to standard output")
 

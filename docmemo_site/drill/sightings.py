@@ -7,7 +7,7 @@ import re
 import signal
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,11 +71,8 @@ def waiting() -> str:
 
 
 def is_busy() -> bool:
-    """Whether any work is under way at all."""
-    return patiently(
-        lambda: StageRun.objects.filter(state__in=["running", "pending"]).exists()
-        or OutboxEvent.objects.filter(published_at__isnull=True).exists()
-    )
+    """Whether a stage run is held by anybody now."""
+    return patiently(lambda: StageRun.objects.filter(state="running").exists())
 
 
 @contextmanager
@@ -85,10 +82,8 @@ def held_still(pid: int) -> Iterator[None]:
     try:
         yield
     finally:
-        try:
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
-        except ProcessLookupError:
-            pass
 
 
 def transaction_of(pid: int) -> str:
@@ -112,10 +107,9 @@ def transaction_of(pid: int) -> str:
 
 def _verb(query: str) -> str:
     """What a statement does to which table, without its values."""
-    found = re.match(r"\s*(\w+).*?(?:FROM|INTO|UPDATE)?\s+\"?(\w+)\"?", query, re.DOTALL)
+    verb = query.split(None, 1)[0] if query.strip() else "?"
     table = re.search(r"(?:FROM|INTO|UPDATE)\s+\"?(\w+)", query)
-    verb = found.group(1) if found else "?"
-    return f"{verb} {table.group(1) if table else ''}".strip()
+    return f"{verb} {table.group(1)}" if table else verb
 
 
 def _local_ports(pid: int) -> list[int]:
