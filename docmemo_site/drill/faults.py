@@ -19,6 +19,7 @@ from docmemo_site.embedded import control, kafka, postgres, process, services, s
 from docmemo_site.embedded.home import Home
 
 AIM_SECONDS = 8.0  # how long a fault waits for its target to be busy
+WORK_SECONDS = 16.0  # how long for any work: what an emptied queue forgot is offered again after ten
 BACK_SECONDS = 150.0
 FAIL_SECONDS, HANG_SECONDS = 2.0, 6.0
 IDLE = "idle"
@@ -75,6 +76,7 @@ class Breaker:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         interrupted, back = IDLE, True
         try:
+            self._busy()
             interrupted = self._valkey_emptied() if kind == "valkey_emptied" else self.by_kind[kind]()
         except NotBack as error:
             interrupted, back = str(error), False
@@ -145,10 +147,8 @@ class Breaker:
     # --- services ------------------------------------------------------------------------------------
 
     def _busy(self) -> str:
-        """What is under way, once anything is."""
-        deadline = time.monotonic() + AIM_SECONDS
-        while not sightings.is_busy() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        """What is under way, once any stage run is held by a living process."""
+        process.wait_until(lambda: bool(sightings.held_runs()), seconds=WORK_SECONDS, pause=0.02)
         return sightings.waiting()
 
     def _service(self, name: str, number: signal.Signals) -> str:

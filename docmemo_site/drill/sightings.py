@@ -70,11 +70,6 @@ def waiting() -> str:
     return patiently(count)
 
 
-def is_busy() -> bool:
-    """Whether a stage run is held by anybody now."""
-    return patiently(lambda: StageRun.objects.filter(state="running").exists())
-
-
 @contextmanager
 def held_still(pid: int) -> Iterator[None]:
     """Stop a process for a look at it; it goes on afterwards, unless it was killed meanwhile."""
