@@ -19,6 +19,7 @@ from docmemo_site.embedded import control, kafka, postgres, process, services, s
 from docmemo_site.embedded.home import Home
 
 AIM_SECONDS = 8.0  # how long a fault waits for its target to be busy
+MEET_SECONDS = 20.0  # how long for a stage that embeds: new documents are inspected first
 WORK_SECONDS = 16.0  # how long for any work: what an emptied queue forgot is offered again after ten
 BACK_SECONDS = 150.0
 FAIL_SECONDS, HANG_SECONDS = 2.0, 6.0
@@ -209,8 +210,8 @@ class Breaker:
         met = settings.DRILL_CONTROL / f"met-{mode}"
         met.unlink(missing_ok=True)
         doing = self._busy()
-        embedder_tell(settings.DRILL_CONTROL, mode, AIM_SECONDS)
-        if process.wait_until(met.exists, seconds=AIM_SECONDS, pause=0.02):
+        embedder_tell(settings.DRILL_CONTROL, mode, MEET_SECONDS)
+        if process.wait_until(met.exists, seconds=MEET_SECONDS, pause=0.02):
             embedder_tell(settings.DRILL_CONTROL, mode, seconds)
             time.sleep(seconds)
         return f"{'an embed stage met it' if met.exists() else IDLE}; {doing}"
