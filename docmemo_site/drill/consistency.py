@@ -196,15 +196,15 @@ def orphans(blobs: Path, expected: Mapping[str, Expected], corpus: Corpus) -> li
         host, _, pid = run.worker.rpartition(":")
         if host == socket.gethostname() and pid.isdigit() and process.began(int(pid)) is None:
             found.append(f"stage run {run.id} is leased to process {pid}, which is dead")
-    return found + _orphan_blobs() + _orphan_files(blobs)
+    return found + _orphan_blobs(corpus) + _orphan_files(blobs)
 
 
-def _orphan_blobs() -> list[str]:
+def _orphan_blobs(corpus: Corpus) -> list[str]:
     """Blobs that no version has and no event in the inbox names."""
     named = {
         sha for sha in InboxEvent.objects.filter(payload__has_key="blob").values_list("payload__blob__sha256", flat=True) if sha
     } | set(OutboxEvent.objects.filter(payload__data__has_key="blob").values_list("payload__data__blob__sha256", flat=True))
-    loose = Blob.objects.filter(versions__isnull=True, organisation__slug="drill")
+    loose = Blob.objects.filter(versions__isnull=True, organisation=corpus.organisation)
     return [f"blob {blob.sha256[:12]} belongs to no version and no event" for blob in loose if blob.sha256 not in named]
 
 

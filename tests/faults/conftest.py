@@ -1,0 +1,3 @@
+from tests.ingestion.fakes import bench
+
+__all__ = ["bench"]
