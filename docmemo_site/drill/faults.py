@@ -18,7 +18,8 @@ from docmemo_site.drill.embedder import embedder_tell
 from docmemo_site.embedded import control, kafka, postgres, process, services, state
 from docmemo_site.embedded.home import Home
 
-AIM_SECONDS = 8.0  # how long a fault waits for its target to be busy
+PILE_SECONDS = 1.0
+AIM_SECONDS = 12.0  # how long a fault waits for its target to be busy
 MEET_SECONDS = 20.0  # how long for a stage that embeds: new documents are inspected first
 WORK_SECONDS = 16.0  # how long for any work: what an emptied queue forgot is offered again after ten
 BACK_SECONDS = 150.0
@@ -77,7 +78,8 @@ class Breaker:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         interrupted, back = IDLE, True
         try:
-            self._busy()
+            if kind not in ("consumer", "relay"):  # theirs is what is being sent right now
+                self._busy()
             interrupted = self._valkey_emptied() if kind == "valkey_emptied" else self.by_kind[kind]()
         except NotBack as error:
             interrupted, back = str(error), False
@@ -116,8 +118,11 @@ class Breaker:
     # --- programs of one process ---------------------------------------------------------------------
 
     def _program(self, name: str) -> str:
-        """Kill a program, if it can be met so in the middle of a transaction."""
+        """Kill a program in the middle of a transaction, if it can be met so; what is sent meanwhile piles up before it first."""
         pid = self._running(name)
+        with sightings.held_still(pid):
+            time.sleep(PILE_SECONDS)
+        time.sleep(self.draw.uniform(0.0, 0.1))
         deadline = time.monotonic() + AIM_SECONDS
         while time.monotonic() < deadline:
             with sightings.held_still(pid):

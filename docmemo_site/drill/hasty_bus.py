@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ingestion.seams.event_bus import BusUnavailable, Message
 from ingestion.seams.event_bus.kafka import KafkaBus, KafkaPublisher, KafkaSubscription
 
-BEFORE_SENDING = 1.0  # seconds in which a death loses what was said to be sent
+BEFORE_SENDING = 3.0  # seconds in which a death loses what was said to be sent
 
 
 class HastyBus(KafkaBus):
