@@ -135,6 +135,8 @@ class Breaker:
             doing = IDLE
             os.kill(pid, signal.SIGKILL)
         doing = f"{doing}; {sightings.waiting()}"
+        if name == "consumer":
+            doing = f"{doing}; {sightings.offsets_in_flight(settings.KAFKA_BOOTSTRAP_SERVERS)}"
         self._wait_back(name, pid, doing)
         return doing
 

@@ -59,7 +59,7 @@ class Poison:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to send: an event, the same event `again`, a `crowd` of the events, or poison."""
+    """One thing to send: an event, one without a message key, the same event `again`, a `crowd` of the events, or poison."""
 
     kind: str
     events: tuple[Sent, ...] = ()
@@ -123,6 +123,7 @@ class Generator:
         crowds = max(1, self.documents // 40)
         for number in range(crowds):
             lives.append([Step("crowd", tuple(self._crowd(f"crowd-{number:03d}.pdf", number % 2 == 0)))])
+        lives.append([Step("keyless", (self._content(CREATED, "keyless.pdf", 1),))])
         lives += [[Step("poison", poison=one)] for one in self._poison()]
         steps: list[Step] = []
         open_lives = [life for life in lives if life]

@@ -39,7 +39,7 @@ class TopicDoor:
         self.bus = KafkaBus(list(servers), {"security_protocol": "PLAINTEXT"}, seconds=10.0)
         self.publisher: KafkaPublisher | None = None
 
-    def put(self, key: bytes, value: bytes, seconds: float = SEND_SECONDS) -> bool:
+    def put(self, key: bytes | None, value: bytes, seconds: float = SEND_SECONDS) -> bool:
         """True once it is acknowledged; it may then have arrived more than once."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -80,10 +80,10 @@ class Producer:
         elif step.kind == "again":
             self.again(step.events[0])
         else:
-            self.sent.append(self.send(step.events[0]))
+            self.sent.append(self.send(step.events[0], keyless=step.kind == "keyless"))
 
-    def send(self, event: Sent, crowd: bool = False) -> Sent:
-        """Send one event; returns it as it was sent."""
+    def send(self, event: Sent, crowd: bool = False, keyless: bool = False) -> Sent:
+        """Send one event, with its message key or without; returns it as it was sent."""
         raise NotImplementedError
 
     def again(self, event: Sent) -> None:
@@ -112,7 +112,7 @@ class OutboxProducer(Producer):
         super().__init__(corpus, servers)
         self.row_of: dict[str, UUID] = {}
 
-    def send(self, event: Sent, crowd: bool = False) -> Sent:
+    def send(self, event: Sent, crowd: bool = False, keyless: bool = False) -> Sent:
         if crowd:
             return patiently(lambda: self._submit(event))
         row_id = self.row_of[event.id] = new_id()
@@ -151,11 +151,12 @@ class OutboxProducer(Producer):
 class TopicProducer(Producer):
     """A registered source of the outside: inline content, written to the topic and acknowledged."""
 
-    def send(self, event: Sent, crowd: bool = False) -> Sent:
+    def send(self, event: Sent, crowd: bool = False, keyless: bool = False) -> Sent:
         door = TopicDoor(self.servers) if crowd else self.door
         content = None if event.pdf is None else {"content_base64": base64.b64encode(event.pdf).decode()}
         value = json.dumps(envelope(event, content)).encode()
-        if not door.put(document_key(self.corpus.slug, event.external_id).encode(), value):
+        key = None if keyless else document_key(self.corpus.slug, event.external_id).encode()
+        if not door.put(key, value):
             raise BusUnavailable(f"no broker took event {event.id} within {SEND_SECONDS:.0f} seconds")
         if crowd:
             door.close()

@@ -6,17 +6,21 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import connection
+from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaError
 
 from docmemo_site.drill.patience import patiently
 from docmemo_site.embedded import control, process
 from docmemo_site.embedded.home import Home
+from ingestion.domain.events import DOCUMENTS_TOPIC
 from ingestion.models import InboxEvent, OutboxEvent, StageRun
+from workers.consumer import GROUP
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,24 @@ def transaction_of(pid: int) -> str:
         return "" if row is None else f"{row[0]}: {_verb(row[1])}"
 
     return patiently(look)
+
+
+def offsets_in_flight(servers: Sequence[str]) -> str:
+    """Messages of the documents' topic that the consumer's group has not committed, by partition, or why that cannot be said."""
+    try:
+        looker = KafkaConsumer(bootstrap_servers=list(servers), group_id=GROUP, enable_auto_commit=False)
+    except KafkaError as error:
+        return f"the broker does not say what is in flight: {type(error).__name__}"
+    try:
+        parts = [TopicPartition(DOCUMENTS_TOPIC, number) for number in sorted(looker.partitions_for_topic(DOCUMENTS_TOPIC) or ())]
+        ends = looker.end_offsets(parts)
+        committed = {part: looker.committed(part) or 0 for part in parts}
+        ranges = [f"{part.partition}:{committed[part]}-{ends[part] - 1}" for part in parts if ends[part] > committed[part]]
+        return "offsets in flight " + (" ".join(ranges) or "none")
+    except KafkaError as error:
+        return f"the broker does not say what is in flight: {type(error).__name__}"
+    finally:
+        looker.close(autocommit=False)
 
 
 def _verb(query: str) -> str:
