@@ -4,7 +4,8 @@
     document.deleted                      the tombstone
     document.access_changed               the whole access list, never a difference
 
-`sequence` (a CloudEvents extension) is the document's revision: it only grows, and a lower one arriving late has no effect.
+`sequence` (a CloudEvents extension) is the document's revision: it only grows, and a lower one arriving late changes nothing
+that a higher one has said.
 """
 
 from __future__ import annotations

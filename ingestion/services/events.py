@@ -138,20 +138,40 @@ def event_apply(inbox_id: UUID) -> InboxState:
         corpus=corpus, external_id=event.external_id, defaults={"organisation_id": corpus.organisation_id}
     )
     document = Document.objects.select_for_update().get(id=document.id)
-    if event.revision <= document.revision:
+    content, access = _still_news(event, document)
+    if not content and not access:
         return _settle(event, InboxState.STALE, f"revision {event.revision} came after {document.revision}")
-    refusal = _take_effect(event, document)
+    refusal = _take_effect(event, document, content=content, access=access)
     if refusal:
         if made:  # a refused event leaves no document behind
             document.delete()
         return _settle(event, InboxState.DEAD, refusal)
-    document.revision = event.revision
+    document.revision = max(document.revision, event.revision)
     document.save()
     audit_append(
         organisation=event.source.organisation, act=event.type, subject=str(document.id),
         actor=event.source.uri, body={"event": str(event.id), "revision": event.revision},
     )  # fmt: skip
     return _settle(event, InboxState.APPLIED, "")
+
+
+def _still_news(event: InboxEvent, document: Document) -> tuple[bool, bool]:
+    """Whether the event's content (or deletion) and its access list are newer than what is in effect.
+
+    A list does not carry content: one that overtook its document's content must not make that content stale.
+    """
+    content = event.type != EventType.ACCESS_CHANGED
+    access = event.type != EventType.DELETED and event.payload.get("access") is not None
+    if event.revision > document.revision:
+        return content, True
+    newer = InboxEvent.objects.filter(
+        source__organisation_id=document.organisation_id, corpus_slug=event.corpus_slug, external_id=event.external_id,
+        state=InboxState.APPLIED, revision__gte=event.revision,
+    )  # fmt: skip
+    for kind, payload in newer.values_list("type", "payload"):
+        content = content and kind == EventType.ACCESS_CHANGED
+        access = access and payload.get("access") is None
+    return content, access
 
 
 def _wait_for_corpus(event: InboxEvent) -> InboxState:
@@ -171,9 +191,9 @@ def _settle(event: InboxEvent, state: InboxState, reason: str) -> InboxState:
     return state
 
 
-def _take_effect(event: InboxEvent, document: Document) -> str:
-    """Change the document as the event says; returns why it cannot, or an empty string."""
-    if event.type == EventType.DELETED:
+def _take_effect(event: InboxEvent, document: Document, *, content: bool, access: bool) -> str:
+    """Change the document as those parts of the event say that are news; returns why it cannot, or an empty string."""
+    if event.type == EventType.DELETED and content:
         document_retire(document)
         document.deleted_at = timezone.now()
         return ""
@@ -185,15 +205,16 @@ def _take_effect(event: InboxEvent, document: Document) -> str:
         blob = Blob.objects.filter(organisation_id=document.organisation_id, sha256=reference["sha256"]).first()
         if blob is None:
             return "unknown_blob: the blob is not one of this organisation's"
-    if document.deleted_at is not None and event.type != EventType.ACCESS_CHANGED:
+    if document.deleted_at is not None and content:
         document.deleted_at = None  # sent again after deletion: a new life under the same id
-    document.title = event.payload.get("title") or document.title or event.payload.get("file_name") or document.external_id
-    document.title = document.title[:500]
+    if content or not document.title:
+        title = event.payload.get("title") or document.title or event.payload.get("file_name") or document.external_id
+        document.title = title[:500]
     document.save()
-    access = event.payload.get("access")
-    if access is not None:
-        _put_access(document, AccessData.model_validate(access))
-    if blob is not None and event.type != EventType.ACCESS_CHANGED:
+    lists = event.payload.get("access")
+    if lists is not None and access:
+        _put_access(document, AccessData.model_validate(lists))
+    if blob is not None and content:
         job_start(
             document=document, version=_version_for(event, document, blob), fingerprint=pipeline_fingerprint()
         )
