@@ -158,9 +158,11 @@ class Course:
         return not consistency.stuck()
 
     def _report(self, corpus: Corpus, producer: Producer, breaker: Breaker, began: float) -> Report:
-        process.wait_until(lambda: everything_runs(self.home), seconds=90, pause=0.5)
+        runs = process.wait_until(lambda: everything_runs(self.home), seconds=90, pause=0.5)
         expected = expectations(producer.sent)
         findings = consistency.compare(corpus, Path(settings.DOCMEMO_HOME) / "blobs", producer.sent, expected)
+        if not runs:
+            findings.stuck.append(f"not everything runs: {control.status(self.home).processes}")
         if self.brokers is not None:
             bus = KafkaBus(settings.KAFKA_BOOTSTRAP_SERVERS, settings.KAFKA_SECURITY)
             findings.lost.extend(consistency.announcements_lost(message.value for message in bus.read_all(EVENTS_TOPIC)))

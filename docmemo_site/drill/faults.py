@@ -20,7 +20,7 @@ from docmemo_site.embedded.home import Home
 
 PILE_SECONDS = 1.0
 AIM_SECONDS = 12.0  # how long a fault waits for its target to be busy
-MEET_SECONDS = 20.0  # how long for a stage that embeds: new documents are inspected first
+MEET_SECONDS = 45.0  # how long for a stage that embeds: new documents are inspected first
 WORK_SECONDS = 16.0  # how long for any work: what an emptied queue forgot is offered again after ten
 BACK_SECONDS = 150.0
 FAIL_SECONDS, HANG_SECONDS = 2.0, 6.0

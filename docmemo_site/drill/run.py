@@ -9,6 +9,7 @@ import argparse
 import json
 import logging
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -57,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"{root} is not empty; a drill wants a fresh home.")
         return 2
     home = Home(root)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # told to end, it stops what it started
     try:
         return _run(home, wanted)
     except EmbeddedError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -22,8 +22,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         # A process of its own: the settings of this one name another home already.
+        if options["home"]:
+            options["home"] = options["home"].resolve()
         given = [f"--{name}={options[name]}" for name in ("documents", "faults", "seed", "bus")]
         given += [f"--{name}={options[name]}" for name in ("home", "without") if options[name]]
         given += ["--json"] * bool(options["json"])
-        done = subprocess.run([sys.executable, "-m", "docmemo_site.drill.run", *given], cwd=env.REPOSITORY, check=False)
-        sys.exit(done.returncode)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.chdir(env.REPOSITORY)
+        os.execv(sys.executable, [sys.executable, "-m", "docmemo_site.drill.run", *given])
