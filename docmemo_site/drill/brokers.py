@@ -82,6 +82,13 @@ class Kafka:
             log = self.home.log_file(f"kafka-{node.number}")
             raise StartFailed(f"Kafka node {node.number} did not open its port:\n{process.last_lines(log)}")
 
+    def kill(self, node: Node) -> None:
+        """End one node as a power cut would; returns when its port is closed, which is a moment after its first thread is gone."""
+        if node.record is not None:
+            process.kill_session(node.record.pid)
+            record = node.record
+            process.wait_until(lambda: not record.alive() and not _listens(node.port), seconds=30)
+
     def stop(self) -> None:
         """End all nodes at once."""
         for node in self.nodes:

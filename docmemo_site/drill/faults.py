@@ -75,15 +75,14 @@ class Breaker:
 
     def strike(self, kind: str) -> Fault:
         """Break one thing and wait until it is there again; what is not is recorded as not back."""
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        interrupted, back = IDLE, True
+        began, back = datetime.now(UTC), True
         try:
             if kind not in ("consumer", "relay"):  # theirs is what is being sent right now
                 self._busy()
             interrupted = self._valkey_emptied() if kind == "valkey_emptied" else self.by_kind[kind]()
         except NotBack as error:
             interrupted, back = str(error), False
-        fault = Fault(kind, at, interrupted, back)
+        fault = Fault(kind, began.isoformat(timespec="milliseconds"), interrupted, back)
         self.log.append(fault)
         return fault
 
@@ -191,10 +190,8 @@ class Breaker:
         doing = self._busy()
         alive = [node for node in self.brokers.nodes if node.record is not None and node.record.alive()]
         node = self.draw.choice(alive)
-        assert node.record is not None
-        process.kill_session(node.record.pid)
+        self.brokers.kill(node)
         if len(self.brokers.nodes) == 1:
-            process.wait_until(lambda: node.record is None or not node.record.alive(), seconds=30)
             self.brokers.spawn(node)
             self.brokers.wait(node)
         return f"node {node.number}; {doing}"
