@@ -50,6 +50,7 @@ class Breaker:
         self.brokers = brokers
         self.immediate = False
         self.log: list[Fault] = []
+        self.at = ""
         self.by_kind: dict[str, Callable[[], str]] = {
             "worker_child": lambda: self._worker(signal.SIGKILL),
             "worker_frozen": lambda: self._worker(signal.SIGSTOP),
@@ -75,16 +76,21 @@ class Breaker:
 
     def strike(self, kind: str) -> Fault:
         """Break one thing and wait until it is there again; what is not is recorded as not back."""
-        began, back = datetime.now(UTC), True
+        back = True
+        self._mark()
         try:
             if kind not in ("consumer", "relay"):  # theirs is what is being sent right now
                 self._busy()
             interrupted = self._valkey_emptied() if kind == "valkey_emptied" else self.by_kind[kind]()
         except NotBack as error:
             interrupted, back = str(error), False
-        fault = Fault(kind, began.isoformat(timespec="milliseconds"), interrupted, back)
+        fault = Fault(kind, self.at, interrupted, back)
         self.log.append(fault)
         return fault
+
+    def _mark(self) -> None:
+        """Now is when it happens."""
+        self.at = datetime.now(UTC).isoformat(timespec="milliseconds")
 
     # --- workers -----------------------------------------------------------------------------------
 
@@ -96,6 +102,7 @@ class Breaker:
                 with sightings.held_still(held.pid):
                     if not sightings.still_holds(held):
                         continue
+                    self._mark()
                     if number is signal.SIGSTOP:
                         time.sleep(min(15, settings.PIPELINE["LEASE_SECONDS"]) + 4)  # past the lease and the sweeper's round
                     else:
@@ -110,6 +117,7 @@ class Breaker:
         deadline = time.monotonic() + AIM_SECONDS
         while doing == IDLE and time.monotonic() < deadline:
             doing = "; ".join(str(held) for held in sightings.held_runs() if process.parent(held.pid) == pid) or IDLE
+        self._mark()
         os.kill(pid, signal.SIGKILL)
         self._wait_back("work", pid, doing)
         return doing
@@ -127,11 +135,13 @@ class Breaker:
             with sightings.held_still(pid):
                 doing = sightings.transaction_of(pid)
                 if doing:
+                    self._mark()
                     os.kill(pid, signal.SIGKILL)
                     break
             time.sleep(self.draw.uniform(0.0, 0.02))
         else:
             doing = IDLE
+            self._mark()
             os.kill(pid, signal.SIGKILL)
         doing = f"{doing}; {sightings.waiting()}"
         if name == "consumer":
@@ -164,6 +174,7 @@ class Breaker:
         found = services.running(self.home, known, name)
         if found is None:
             raise NotBack(f"{name} did not run before it could be struck")
+        self._mark()
         os.kill(found.pid, number)
         if not process.wait_until(lambda: not found.alive(), seconds=30):
             raise NotBack(f"{doing}; {name} outlived its signal")
@@ -190,6 +201,7 @@ class Breaker:
         doing = self._busy()
         alive = [node for node in self.brokers.nodes if node.record is not None and node.record.alive()]
         node = self.draw.choice(alive)
+        self._mark()
         self.brokers.kill(node)
         if len(self.brokers.nodes) == 1:
             self.brokers.spawn(node)
@@ -203,6 +215,7 @@ class Breaker:
         doing = self._busy()
         client = redis.Redis.from_url(settings.CELERY_BROKER_URL, socket_timeout=5)
         queued = client.dbsize()
+        self._mark()
         client.flushall()
         client.close()
         return f"{queued} keys; {doing}"
@@ -216,6 +229,7 @@ class Breaker:
         doing = self._busy()
         embedder_tell(settings.DRILL_CONTROL, mode, MEET_SECONDS)
         if process.wait_until(met.exists, seconds=MEET_SECONDS, pause=0.02):
+            self._mark()
             embedder_tell(settings.DRILL_CONTROL, mode, seconds)
             time.sleep(seconds)
         return f"{'an embed stage met it' if met.exists() else IDLE}; {doing}"
