@@ -30,6 +30,7 @@ ALIASES = (
     "event_bus",
     "task_queue",
     "reader",
+    "seal",
 )
 HERE = frozenset({"127.0.0.1", "localhost", "[::1]", "testserver"})
 SHORTEST_KEY = 32

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,9 +20,9 @@ from kombu.exceptions import OperationalError
 
 from docmemo_site.embedded import control
 from docmemo_site.embedded.home import Home
+from ingestion.services.disk_room import disks
 
 SECONDS = 5.0
-FREE_BYTES = 2 * 1024**3
 PGVECTOR = (0, 8)
 ROLES = {"default": "docmemo_writer", "evidence": "docmemo_reader", "migrator": "docmemo_migrator"}
 UP = "manage.py up"
@@ -171,7 +170,6 @@ def _workers() -> Iterator[Finding]:
 
 
 def _disk() -> Iterator[Finding]:
-    home = Path(settings.DOCMEMO_HOME)
     options = settings.SEAMS["blobs"]["OPTIONS"]
     if "root" in options:
         root = Path(options["root"])
@@ -184,9 +182,12 @@ def _disk() -> Iterator[Finding]:
             yield Finding("stored files", "missing", _first_line(error), f"make {root} writable")
         else:
             yield Finding("stored files", "ok", str(root))
-    free = shutil.disk_usage(home if home.exists() else home.parent).free
-    state = "ok" if free >= FREE_BYTES else "missing"
-    yield Finding("free disk", state, f"{free / 1024**3:.1f} GiB", "" if state == "ok" else "make room")
+    least = settings.PIPELINE["MIN_FREE_BYTES"]
+    for disk in disks():
+        state = "ok" if disk.free >= least else "missing"
+        said = f"{disk.free / 1024**3:.1f} GiB where {disk.holds} are kept, {disk.folder}"
+        mend = f"make room, or lower DOCMEMO_MIN_FREE_BYTES ({least}); until then nothing is taken in"
+        yield Finding("free disk", state, said, "" if state == "ok" else mend)
 
 
 def _embedder() -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from uuid import UUID
 
 from django.core.management.base import CommandError
+from django.db import OperationalError, connections
 
 from docmemo_site.embedded import ensure_up
 from docmemo_site.embedded.errors import EmbeddedError
@@ -102,12 +103,22 @@ class ProgressBoard:
 
 
 def wait_for_submissions(names: Mapping[UUID, str], seconds: float) -> list[Progress]:
-    """Wait, with progress, until each has ended; past the bound the states are returned as they are."""
+    """Wait, with progress, until each has ended; past the bound the states are returned as they are.
+
+    A database that is away for a while is waited for as well: the work goes on when it is back.
+    """
     board = ProgressBoard(names)
     deadline = time.monotonic() + seconds
     pause = 0.3
     while True:
-        states = submissions_progress(list(names))
+        try:
+            states = submissions_progress(list(names))
+        except OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            connections.close_all()
+            time.sleep(pause)
+            continue
         board.show(states)
         if all(state.ended for state in states) or time.monotonic() > deadline:
             return states

@@ -1,11 +1,11 @@
-"""Addresses of the doors that ingestion keeps: signing in, page pictures, the console."""
+"""Addresses of the doors that ingestion keeps: signing in, page pictures, the console, the API for programs."""
 
 from __future__ import annotations
 
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from ingestion.views import console, documents, pages, signin
+from ingestion.views import api, console, documents, pages, signin
 
 urlpatterns = [
     path("signin/", signin.SignIn.as_view(), name="signin"),
@@ -24,4 +24,9 @@ urlpatterns = [
     path("console/jobs/<uuid:job_id>/", console.job, name="console-job"),
     path("console/jobs/<uuid:job_id>/retry", console.job_retry_view, name="console-job-retry"),
     path("console/jobs/<uuid:job_id>/cancel", console.job_cancel_view, name="console-job-cancel"),
+    path("api/v1/documents", api.documents, name="api-documents"),
+    path("api/v1/submissions/<uuid:event_id>", api.submission, name="api-submission"),
+    path("api/v1/uploads", api.uploads, name="api-uploads"),
+    path("api/v1/uploads/<uuid:upload_id>", api.upload, name="api-upload"),
+    path("api/v1/uploads/<uuid:upload_id>/complete", api.upload_completion, name="api-upload-complete"),
 ]

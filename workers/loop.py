@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from django.db import close_old_connections
 
+from ingestion.selectors.schema import watch
+
 logger = logging.getLogger(__name__)
 
 
@@ -21,11 +23,23 @@ def stop_on_signals() -> threading.Event:
 
 
 def repeat(name: str, step: Callable[[], bool], stop: threading.Event, idle_seconds: float) -> None:
-    """Call `step` until told to stop; at once again when it says that there was work, else after a pause."""
-    failures = 0
+    """Call `step` until told to stop; at once again when it says that there was work, else after a pause.
+
+    While the database and this process's code are of different states nothing is done. A process that began with a database that
+    fitted ends then, so that whoever keeps it alive starts it anew with the code as it is now.
+    """
+    failures, fitted = 0, False
     while not stop.is_set():
         try:
             close_old_connections()
+            gap = watch.look()
+            if gap:
+                logger.error("%s does no work: %s", name, gap.sentence)
+                if fitted:
+                    return
+                stop.wait(watch.every)
+                continue
+            fitted = True
             busy = step()
             failures = 0
         except Exception:

@@ -6,9 +6,10 @@ import json
 import logging
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
-from ingestion.domain.events import DEAD_LETTERS_TOPIC, DOCUMENTS_TOPIC, EVENTS_TOPIC
+from ingestion.domain.events import CORPORA_TOPIC, DEAD_LETTERS_TOPIC, DOCUMENTS_TOPIC, EVENTS_TOPIC
 from ingestion.models import OutboxEvent
 from ingestion.seams import load
 from ingestion.seams.event_bus import EventBus, Message, Publisher
@@ -17,7 +18,7 @@ from workers.loop import repeat, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-TOPICS = {DOCUMENTS_TOPIC: 4, EVENTS_TOPIC: 4, DEAD_LETTERS_TOPIC: 1, HEADS_TOPIC: 1}
+TOPICS = {DOCUMENTS_TOPIC: 4, CORPORA_TOPIC: 2, EVENTS_TOPIC: 4, DEAD_LETTERS_TOPIC: 1, HEADS_TOPIC: 1}
 BATCH = 200
 
 
@@ -38,7 +39,9 @@ def relay_once(publisher: Publisher, limit: int = BATCH) -> int:
                 for row in rows
             ]
         )
-        OutboxEvent.objects.filter(id__in=[row.id for row in rows]).update(published_at=timezone.now())
+        OutboxEvent.objects.filter(id__in=[row.id for row in rows]).update(
+            published_at=timezone.now(), publications=F("publications") + 1
+        )
     return len(rows)
 
 

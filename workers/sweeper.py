@@ -1,4 +1,4 @@
-"""Repairs what a death left behind: leases that ran out, work that the broker forgot, events that were not put into effect."""
+"""Repairs what a death left behind: leases that ran out, work and events that a broker forgot, deletions that are not forgotten yet."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from datetime import timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from ingestion.domain.lifecycle import JobState, StageState
+from ingestion.domain.lifecycle import InboxState, JobState, StageState
 from ingestion.models import InboxEvent, Job, StageRun
 from ingestion.seams import load
-from ingestion.services.events import event_apply
+from ingestion.services.events import event_apply, events_resend
 from ingestion.services.jobs import run_release_expired, runs_offer
+from ingestion.services.purge import purges_offer_due
+from ingestion.services.uploads import uploads_sweep
 from qa.services.questions import runs_recover
 from workers.loop import repeat, stop_on_signals
 
@@ -25,13 +27,14 @@ def sweep(max_attempts: int) -> int:
     expired = StageRun.objects.filter(state=StageState.RUNNING, lease_until__lt=now).values_list("id", flat=True)
     for run_id in list(expired[:500]):
         repaired += run_release_expired(run_id, max_attempts)
-    unsettled = InboxEvent.objects.filter(state__in=["received", "waiting"], received_at__lt=now - SETTLE_AFTER)
-    for inbox_id in list(unsettled.order_by("received_at").values_list("id", flat=True)[:500]):
-        repaired += event_apply(inbox_id).value != "waiting"
+    waiting = InboxEvent.objects.filter(state=InboxState.WAITING, received_at__lt=now - SETTLE_AFTER)
+    for inbox_id in list(waiting.order_by("received_at").values_list("id", flat=True)[:500]):
+        repaired += event_apply(inbox_id) is not InboxState.WAITING
+    repaired += events_resend() + purges_offer_due()
     due = StageRun.objects.filter(state=StageState.PENDING, due_at__lte=now, job__state__in=[JobState.QUEUED, JobState.RUNNING])
     for job_id in list(due.values_list("job_id", flat=True).distinct()[:2000]):
         repaired += runs_offer(job_id)
-    return repaired + runs_recover()
+    return repaired + runs_recover() + uploads_sweep()
 
 
 def forget_offers() -> None:

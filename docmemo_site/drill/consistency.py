@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.db.models import Count
 
-from docmemo_site.drill.generator import Access, Poison, Sent
+from docmemo_site.drill.generator import POISON_NAME, Access, Poison, Sent
 from docmemo_site.drill.oracle import Expected
 from docmemo_site.drill.report import Findings
 from docmemo_site.embedded import process
@@ -229,11 +229,19 @@ def _orphan_files(root: Path) -> list[str]:
 # --- all -------------------------------------------------------------------------------------------
 
 
+def letter_causes() -> dict[str, set[str]]:
+    """The causes of the dead letters of each poison message, which is known by the name in its key or, without one, in its value."""
+    causes: dict[str, set[str]] = {}
+    for letter in DeadLetter.objects.only("key", "value", "cause"):
+        found = POISON_NAME.search(bytes(letter.key or letter.value)[:4000].decode(errors="replace"))
+        if found is not None:
+            causes.setdefault(found.group(), set()).add(letter.cause)
+    return causes
+
+
 def dead_letters(poison: Sequence[Poison]) -> tuple[int, list[str]]:
     """How many of the poison messages are dead letters with the right cause, and what is wrong with the others."""
-    causes: dict[str, set[str]] = {}
-    for key, cause in DeadLetter.objects.values_list("key", "cause"):
-        causes.setdefault(bytes(key or b"").decode(errors="replace"), set()).add(cause)
+    causes = letter_causes()
     wrong = []
     for one in poison:
         if one.name not in causes:

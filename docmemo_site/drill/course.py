@@ -23,7 +23,7 @@ from docmemo_site.drill.report import Report
 from docmemo_site.embedded import control, process
 from docmemo_site.embedded.home import Home
 from ingestion.domain.events import EVENTS_TOPIC
-from ingestion.models import Corpus, DeadLetter, InboxEvent, Organisation, StageRun
+from ingestion.models import Corpus, InboxEvent, Organisation, StageRun
 from ingestion.seams.event_bus.kafka import KafkaBus
 from ingestion.services.corpora import corpus_create
 from ingestion.services.documents import blob_store, source_ensure
@@ -152,8 +152,7 @@ class Course:
     def _settled(self, producer: Producer) -> bool:
         ids = {event.id for event in producer.sent}
         arrived = set(InboxEvent.objects.values_list("event_id", flat=True))
-        letters = {bytes(key or b"").decode(errors="replace") for key in DeadLetter.objects.values_list("key", flat=True)}
-        if ids - arrived or {one.name for one in producer.poison} - letters:
+        if ids - arrived or {one.name for one in producer.poison} - set(consistency.letter_causes()):
             return False
         return not consistency.stuck()
 

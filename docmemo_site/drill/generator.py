@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,17 +50,22 @@ class Sent:
 
 @dataclass(frozen=True)
 class Poison:
-    """A message that must end as a dead letter with one of `causes`; `name` is its key, by which the letter is known."""
+    """A message that must end as a dead letter with one of `causes`; `name` stands in its key or its value."""
 
     name: str
     kind: str
     value: bytes
     causes: tuple[str, ...]
 
+    @property
+    def key(self) -> bytes | None:
+        """The message's key: that of its document, but for the kind that has none."""
+        return None if self.kind == "no_key" else f"{CORPUS}/{self.name}".encode()
+
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to send: an event, one without a message key, the same event `again`, a `crowd` of the events, or poison."""
+    """One thing to send: an event, the same event `again`, a `crowd` of the events, or poison."""
 
     kind: str
     events: tuple[Sent, ...] = ()
@@ -123,7 +129,6 @@ class Generator:
         crowds = max(1, self.documents // 40)
         for number in range(crowds):
             lives.append([Step("crowd", tuple(self._crowd(f"crowd-{number:03d}.pdf", number % 2 == 0)))])
-        lives.append([Step("keyless", (self._content(CREATED, "keyless.pdf", 1),))])
         lives += [[Step("poison", poison=one)] for one in self._poison()]
         steps: list[Step] = []
         open_lives = [life for life in lives if life]
@@ -221,7 +226,11 @@ class Generator:
         return found
 
 
-POISON = ("not_json", "unknown_schema", "unknown_type", "missing_key", "too_large", "unknown_source", "bad_base64", "foreign_blob")
+POISON_NAME = re.compile(r"poison-\d\d-[a-z0-9_]+")
+POISON = (
+    "not_json", "unknown_schema", "unknown_type", "missing_key", "too_large", "unknown_source", "bad_base64", "foreign_blob",
+    "no_key",
+)  # fmt: skip
 FOREIGN = b"%PDF-1.4 bytes that belong to another organisation"
 
 
@@ -244,6 +253,8 @@ def poison_value(kind: str, name: str, event: Sent, event_id: str) -> tuple[byte
         return json.dumps({**good, "data": {**data, "content_base64": noise}}).encode(), ("too_large",)
     if kind == "unknown_source":
         return json.dumps({**good, "source": f"/docmemo/{ORGANISATION}/nobody"}).encode(), ("unknown_source",)
+    if kind == "no_key":
+        return json.dumps({**good, "id": event_id}).encode(), ("bad_key",)
     if kind == "bad_base64":
         return json.dumps({**good, "data": {**data, "content_base64": "%%% not base64 %%%"}}).encode(), ("bad_event",)
     del data["content_base64"]

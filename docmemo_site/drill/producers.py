@@ -18,11 +18,12 @@ from uuid import UUID
 
 from django.db import connection
 
+from docmemo_site.drill.consistency import letter_causes
 from docmemo_site.drill.generator import Poison, Sent, Step, envelope
 from docmemo_site.drill.patience import patiently
 from ingestion.domain.events import DOCUMENTS_TOPIC, document_key
 from ingestion.domain.ids import new_id
-from ingestion.models import Corpus, DeadLetter, OutboxEvent
+from ingestion.models import Corpus, OutboxEvent
 from ingestion.seams.event_bus import BusUnavailable, Message
 from ingestion.seams.event_bus.kafka import KafkaBus, KafkaPublisher
 from ingestion.services.documents import blob_store, document_submit
@@ -74,16 +75,16 @@ class Producer:
         """Send what the step says."""
         if step.poison is not None:
             self.poison.append(step.poison)
-            self.door.put(step.poison.name.encode(), step.poison.value, seconds=20.0)
+            self.door.put(step.poison.key, step.poison.value, seconds=20.0)
         elif step.kind == "crowd":
             self.sent += _at_once([lambda e=event: self.send(e, crowd=True) for event in step.events])
         elif step.kind == "again":
             self.again(step.events[0])
         else:
-            self.sent.append(self.send(step.events[0], keyless=step.kind == "keyless"))
+            self.sent.append(self.send(step.events[0]))
 
-    def send(self, event: Sent, crowd: bool = False, keyless: bool = False) -> Sent:
-        """Send one event, with its message key or without; returns it as it was sent."""
+    def send(self, event: Sent, crowd: bool = False) -> Sent:
+        """Send one event; returns it as it was sent."""
         raise NotImplementedError
 
     def again(self, event: Sent) -> None:
@@ -92,10 +93,10 @@ class Producer:
 
     def poison_again(self) -> list[Poison]:
         """Send poison that is not yet a dead letter once more; returns what there was of it. A broker may have forgotten it."""
-        known = patiently(lambda: {bytes(key or b"").decode() for key in DeadLetter.objects.values_list("key", flat=True)})
+        known = patiently(letter_causes)
         missing = [one for one in self.poison if one.name not in known]
         for one in missing:
-            self.door.put(one.name.encode(), one.value, seconds=10.0)
+            self.door.put(one.key, one.value, seconds=10.0)
         return missing
 
     def close(self) -> None:
@@ -112,7 +113,7 @@ class OutboxProducer(Producer):
         super().__init__(corpus, servers)
         self.row_of: dict[str, UUID] = {}
 
-    def send(self, event: Sent, crowd: bool = False, keyless: bool = False) -> Sent:
+    def send(self, event: Sent, crowd: bool = False) -> Sent:
         if crowd:
             return patiently(lambda: self._submit(event))
         row_id = self.row_of[event.id] = new_id()
@@ -151,12 +152,11 @@ class OutboxProducer(Producer):
 class TopicProducer(Producer):
     """A registered source of the outside: inline content, written to the topic and acknowledged."""
 
-    def send(self, event: Sent, crowd: bool = False, keyless: bool = False) -> Sent:
+    def send(self, event: Sent, crowd: bool = False) -> Sent:
         door = TopicDoor(self.servers) if crowd else self.door
         content = None if event.pdf is None else {"content_base64": base64.b64encode(event.pdf).decode()}
         value = json.dumps(envelope(event, content)).encode()
-        key = None if keyless else document_key(self.corpus.slug, event.external_id).encode()
-        if not door.put(key, value):
+        if not door.put(document_key(self.corpus.slug, event.external_id).encode(), value):
             raise BusUnavailable(f"no broker took event {event.id} within {SEND_SECONDS:.0f} seconds")
         if crowd:
             door.close()

@@ -76,6 +76,11 @@ def _shipped() -> Path:
     return Path(found.origin).parent / "pginstall"
 
 
+def shipped_program(name: str) -> Path:
+    """A client program that came with the embedded PostgreSQL, such as pg_dump; raises UnsupportedPlatform where there is none."""
+    return _shipped() / "bin" / name
+
+
 def binaries(home: Home) -> Path:
     """The `bin` folder to use, copied to where `nobody` can reach it if need be."""
     shipped = _shipped()

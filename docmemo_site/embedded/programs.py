@@ -40,6 +40,7 @@ MIGRATE = (*_command("migrate"), "--database", "migrator", "--no-input")
 # In this order they stop: first what takes work in, then what does it. What a killed worker held comes
 # back through its lease.
 PROGRAMS: tuple[Program, ...] = (
+    Program("watcher", _command("run_watcher"), 5.0),
     Program("consumer", _command("run_consumer"), 5.0),
     Program("sweeper", _command("run_sweeper"), 5.0),
     Program("work", _worker("work", "cpu,parse,embed,describe", 2), 8.0),

@@ -10,6 +10,7 @@ import json
 import random
 import secrets
 import socket
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from docmemo_site.embedded.errors import EmbeddedError
@@ -89,6 +90,16 @@ def move_port(home: Home, service: str) -> Services:
         moved = replace(known, **{f"{service}_port": port})
         _store(home, moved)
         return moved
+
+
+def change_passwords(home: Home, passwords: Mapping[str, str]) -> Services:
+    """Keep new passwords of database roles, by role; processes use them from their next connection on."""
+    with locked(home.run / "services.lock"):
+        known = load(home)
+        assert known is not None, "a password can only change after it was chosen"
+        changed = replace(known, **{f"{role}_password": password for role, password in passwords.items()})
+        _store(home, changed)
+        return changed
 
 
 def free_ports(count: int) -> list[int]:

@@ -12,6 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from docmemo_site.settings import env
 
 CONNECTION_SECONDS = 5
+# Reads the passwords from the home at each new connection, so that they can be changed while processes run.
+EMBEDDED_ENGINE = "docmemo_site.embedded.postgresql"
 # Everything read through `evidence` sees one snapshot and can change nothing.
 EVIDENCE_OPTIONS = r"-c default_transaction_isolation=repeatable\ read -c default_transaction_read_only=on"
 
@@ -84,6 +86,14 @@ def secret_key(home: Path) -> str:
         finally:
             draft.unlink()
     return path.read_text()
+
+
+def secret_key_fallbacks(home: Path) -> list[str]:
+    """Keys that once signed and still verify: those of SECRET_KEY_FALLBACKS, else those that the embedded default has had."""
+    if env.is_set("SECRET_KEY_FALLBACKS") or env.text("SECRET_KEY"):
+        return env.words("SECRET_KEY_FALLBACKS")
+    path = home / "run" / "secret_key_fallbacks"
+    return path.read_text().split() if path.exists() else []
 
 
 def kafka_security() -> dict[str, str]:

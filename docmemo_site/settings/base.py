@@ -25,7 +25,7 @@ else:
 
 if EMBEDDED_STATE is not None and "postgres" in EMBEDDED_SERVICES:
     DATABASES = {
-        alias: addresses.database(alias, role, EMBEDDED_STATE.database_url(role))
+        alias: {**addresses.database(alias, role, EMBEDDED_STATE.database_url(role)), "ENGINE": addresses.EMBEDDED_ENGINE}
         for alias, role in (("default", "writer"), ("evidence", "reader"), ("migrator", "migrator"))
     }
 else:
@@ -44,6 +44,7 @@ else:
     KAFKA_SECURITY = addresses.kafka_security()
 
 SECRET_KEY = addresses.secret_key(DOCMEMO_HOME)
+SECRET_KEY_FALLBACKS = addresses.secret_key_fallbacks(DOCMEMO_HOME)
 
 # --- the cache: counts failed sign-ins for all web processes together --------------------------------
 if CELERY_BROKER_URL.startswith(("redis://", "rediss://")):
@@ -84,7 +85,16 @@ SEAMS = {
     },
     "task_queue": {"BACKEND": "ingestion.seams.task_queue.celery_queue.CeleryQueue", "OPTIONS": {}},
     "reader": {"BACKEND": READERS[READER], "OPTIONS": {}},
+    "seal": {"BACKEND": "ingestion.seams.seal.fernet.FernetSeal", "OPTIONS": {}},
 }
+
+# --- where documents come from; each source names its kind ------------------------------------------
+CONNECTORS = {
+    "folder": "ingestion.seams.connector.folder.FolderConnector",
+    "object_store": "ingestion.seams.connector.object_store.ObjectStoreConnector",
+}
+# A source's options name a secret by its variable, which begins with DOCMEMO_SOURCE_SECRET_.
+SOURCE_SECRETS = env.source_secrets()
 
 # --- limits of the pipeline; the code that works takes them as arguments ----------------------------
 PIPELINE = {
@@ -98,7 +108,29 @@ PIPELINE = {
     "MAX_ATTEMPTS": 3,
     "OFFER_AGAIN_SECONDS": 120,
     "AUDIT_HEADS_DIR": DOCMEMO_HOME / "heads",
+    "MIN_FREE_BYTES": env.number("DOCMEMO_MIN_FREE_BYTES"),
+    # What is kept where; each is looked at before much is written.
+    "DISKS": {"the stored files": DOCMEMO_HOME / "blobs", "the embedded services": DOCMEMO_HOME},
 }
+
+# --- how long what is kept for a time only is kept, in days; 0 is for ever (`manage.py retention`) -----
+RETENTION_DAYS = {
+    "superseded_builds": env.number("DOCMEMO_KEEP_SUPERSEDED_BUILDS_DAYS"),
+    "stage_runs": env.number("DOCMEMO_KEEP_STAGE_RUNS_DAYS"),
+    "events": env.number("DOCMEMO_KEEP_EVENTS_DAYS"),
+    "questions": env.number("DOCMEMO_KEEP_QUESTIONS_DAYS"),
+}
+
+# --- limits of uploads in parts ----------------------------------------------------------------------
+UPLOADS = {
+    "MAX_PART_BYTES": 16 * 1024 * 1024,
+    "MIN_PART_BYTES": 64 * 1024,  # of all parts but the last
+    "MAX_OPEN": 50,  # of one source
+    "MAX_IDLE_SECONDS": 24 * 60 * 60,
+    "KEPT_SECONDS": 7 * 24 * 60 * 60,  # an upload that ended, for a sender that asks again
+}
+# More than the largest document is read by no door; the rest is room for the fields of a form.
+MAX_BODY_BYTES = PIPELINE["MAX_DOCUMENT_BYTES"] + 1024 * 1024
 
 # --- Celery ----------------------------------------------------------------------------------------
 CELERY_TASK_SERIALIZER = "json"
@@ -154,6 +186,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "docmemo_site.middleware.SecurityHeaders",
+    "docmemo_site.middleware.BodyLimit",
+    "docmemo_site.middleware.CodeFitsDatabase",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -96,6 +96,13 @@ SETTINGS: tuple[Setting, ...] = (
         "Signs sessions; made and kept in the home for the embedded default, required with DATABASE_URL.",
         secret=True,
     ),
+    Setting(
+        "SECRET_KEY_FALLBACKS",
+        "words",
+        [],
+        "Former secret keys, several by commas: what they signed stays valid until they are taken off the list.",
+        secret=True,
+    ),
     Setting("ALLOWED_HOSTS", "words", ["127.0.0.1", "localhost"], "Host names the site answers to."),
     Setting(
         "CSRF_TRUSTED_ORIGINS",
@@ -185,6 +192,37 @@ SETTINGS: tuple[Setting, ...] = (
         "empty means the shipped MiniLM, which reads English.",
     ),
     Setting(
+        "DOCMEMO_MIN_FREE_BYTES",
+        "number",
+        512 * 1024**2,
+        "Bytes that stay free on each disk: below them no document is taken in and no stage that writes much begins.",
+    ),
+    Setting(
+        "DOCMEMO_KEEP_SUPERSEDED_BUILDS_DAYS",
+        "number",
+        0,
+        "Days that pages of a superseded version are kept after it was last live; 0 keeps them for ever, "
+        "so that every earlier state can be asked for.",
+    ),
+    Setting(
+        "DOCMEMO_KEEP_STAGE_RUNS_DAYS",
+        "number",
+        0,
+        "Days that the single steps of a finished job are kept; 0 keeps them for ever.",
+    ),
+    Setting(
+        "DOCMEMO_KEEP_EVENTS_DAYS",
+        "number",
+        0,
+        "Days that published and settled events are kept, never dead ones; 0 keeps them for ever.",
+    ),
+    Setting(
+        "DOCMEMO_KEEP_QUESTIONS_DAYS",
+        "number",
+        0,
+        "Days that the texts of questions and answers are kept; 0 keeps them for ever.",
+    ),
+    Setting(
         "DOCMEMO_LOG_LEVEL",
         "choice",
         "INFO",
@@ -207,6 +245,9 @@ SETTINGS: tuple[Setting, ...] = (
         choices=("", "lease", "commit-order"),
     ),
 )
+
+# Secrets of sources (a bucket's keys) have names of the operator's choice that begin with this.
+SOURCE_SECRET_PREFIX = "DOCMEMO_SOURCE_SECRET_"
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
@@ -239,6 +280,13 @@ def words(name: str) -> list[str]:
     return list(value)
 
 
+def number(name: str) -> int:
+    """The value of a setting that is a number."""
+    value = read(name)
+    assert isinstance(value, int)
+    return value
+
+
 def folder(name: str) -> Path | None:
     """The value of a folder setting, or None where it is unset and has no default."""
     value = read(name)
@@ -261,7 +309,13 @@ def is_set(name: str) -> bool:
 def unknown_names() -> list[str]:
     """Names in the environment that look like ours and are declared nowhere: spelling mistakes."""
     internal = {"DOCMEMO_SUPERVISED", "DOCMEMO_RESTARTED"}
-    return sorted(n for n in os.environ if n.startswith("DOCMEMO_") and n not in BY_NAME and n not in internal)
+    ours = (n for n in os.environ if n.startswith("DOCMEMO_") and not n.startswith(SOURCE_SECRET_PREFIX))
+    return sorted(n for n in ours if n not in BY_NAME and n not in internal)
+
+
+def source_secrets() -> dict[str, str]:
+    """The secrets of sources by the names of their variables."""
+    return {name: value for name, value in os.environ.items() if name.startswith(SOURCE_SECRET_PREFIX) and value}
 
 
 def embedded_services() -> frozenset[str]:
@@ -278,6 +332,11 @@ def child_environment(**changes: str) -> dict[str, str]:
 def share_with_children(name: str, value: str) -> None:
     """Put a value into this process's environment, so that processes started from it agree."""
     os.environ[name] = value
+
+
+def supervised() -> bool:
+    """Whether this process was started by the supervisor of the embedded default."""
+    return bool(os.environ.get("DOCMEMO_SUPERVISED", ""))
 
 
 def already_restarted() -> bool:

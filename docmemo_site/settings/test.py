@@ -27,6 +27,7 @@ for _name in (
     "CELERY_BROKER_URL",
     "KAFKA_BOOTSTRAP_SERVERS",
     "SECRET_KEY",
+    "SECRET_KEY_FALLBACKS",
     "DEBUG",
     "ALLOWED_HOSTS",
     "DOCMEMO_READER",

@@ -2,6 +2,7 @@
 
     IngestionError
     ├── Transient    trying again may help (a worker died, a server was away)
+    │   └── NoRoom   nobody's fault and no attempt: the same work waits until a disk has room again
     ├── Permanent    trying again cannot help (the file is damaged)
     └── NeedsHuman   a person must act (give the password, choose another file)
 
@@ -23,6 +24,10 @@ class IngestionError(Exception):
 
 class Transient(IngestionError):
     """Trying again may help."""
+
+
+class NoRoom(Transient):
+    """A disk is full. Waiting costs no attempt, since the work itself did nothing wrong."""
 
 
 class Permanent(IngestionError):
@@ -51,6 +56,7 @@ DOCUMENT_FAILURES: dict[str, tuple[type[IngestionError], str]] = {
     "parser_died": (Transient, "The process that read the file died."),
     "stage_failed": (Transient, "A stage failed for a reason that may pass."),
     "attempts_exhausted": (NeedsHuman, "Every attempt failed; the last reason is kept with the job."),
+    "disk_full": (NoRoom, "There is too little room on a disk; the work goes on by itself once there is room."),
     "blob_missing": (Permanent, "The stored file is gone from the blob store."),
     "embedder_failed": (Transient, "The embedding model did not answer as it must."),
 }

@@ -3,7 +3,7 @@
 from ingestion.models.access import AccessAssignment, AccessClass, AccessLevel
 from ingestion.models.audit import AuditEntry, AuditPayload
 from ingestion.models.corpus import Corpus
-from ingestion.models.document import Blob, Build, BuildAccessCount, BuildLiveness, Document, DocumentVersion
+from ingestion.models.document import Blob, Build, BuildAccessCount, BuildLiveness, Document, DocumentVersion, Purge
 from ingestion.models.event import DeadLetter, InboxEvent, OutboxEvent, Source
 from ingestion.models.job import Job, StageRun
 from ingestion.models.page import (
@@ -19,11 +19,13 @@ from ingestion.models.page import (
     SchemaFact,
 )
 from ingestion.models.people import Membership, Organisation, Principal, Role, RoleAssignment, User
+from ingestion.models.source import ApiToken, DocumentPassword, SourceConfiguration, SourceItem, Upload, UploadPart
 
 __all__ = [
     "AccessAssignment",
     "AccessClass",
     "AccessLevel",
+    "ApiToken",
     "AuditEntry",
     "AuditPayload",
     "Blob",
@@ -34,6 +36,7 @@ __all__ = [
     "Corpus",
     "DeadLetter",
     "Document",
+    "DocumentPassword",
     "DocumentVersion",
     "EmbeddingSpace",
     "InboxEvent",
@@ -49,10 +52,15 @@ __all__ = [
     "PooledVector",
     "Posting",
     "Principal",
+    "Purge",
     "Role",
     "RoleAssignment",
     "SchemaFact",
     "Source",
+    "SourceConfiguration",
+    "SourceItem",
     "StageRun",
+    "Upload",
+    "UploadPart",
     "User",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
 from ingestion.domain.lifecycle import BuildState
 from ingestion.models.access import AccessClass
@@ -18,6 +19,7 @@ class Blob(Identified):
     sha256 = models.CharField(max_length=64)
     bytes = models.BigIntegerField()
     created_at = models.DateTimeField(auto_now_add=True)
+    touched_at = models.DateTimeField(default=timezone.now)  # last handed in
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["organisation", "sha256"], name="blob_once")]
@@ -39,6 +41,9 @@ class Document(Identified):
     revision = models.BigIntegerField(default=0)
     live_version = models.ForeignKey("DocumentVersion", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     live_build = models.ForeignKey("Build", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    # the revision of the newest tombstone: versions up to it are purged and never used again
+    purged_through = models.BigIntegerField(default=0)
+    versions_made = models.PositiveIntegerField(default=0)  # over all lives of the document; a number is used once
     language = models.CharField(max_length=32, blank=True)  # set by a person; else detected for each build
     deleted_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -125,3 +130,21 @@ class BuildAccessCount(Identified):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["build", "access_class"], name="build_access_count_once")]
+
+
+class Purge(Identified):
+    """The forgetting of a document's life up to a tombstone, and its receipt: how many rows and files of each kind were removed."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="purges")
+    through_revision = models.BigIntegerField()
+    requested_at = models.DateTimeField(auto_now_add=True)
+    offered_at = models.DateTimeField(null=True, blank=True)
+    builds = models.JSONField(default=list, blank=True)
+    removed = models.JSONField(default=dict, blank=True)
+    purged_at = models.DateTimeField(null=True, blank=True)
+    # a worker that was in the middle of a stage may have written a last file: looked at again when none can be left
+    confirmed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["document", "through_revision"], name="purge_once")]
+        indexes = [models.Index(fields=["requested_at"], condition=models.Q(confirmed_at__isnull=True), name="purge_open")]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
+from ingestion.domain.events import INTAKE_TOPICS
 from ingestion.domain.lifecycle import InboxState
 from ingestion.models.base import Identified, state_constraint, state_field
 from ingestion.models.corpus import Corpus
@@ -40,7 +42,8 @@ class InboxEvent(Identified):
     payload = models.JSONField()
     state = state_field(InboxState, InboxState.RECEIVED)
     reason = models.CharField(max_length=500, blank=True)
-    received_at = models.DateTimeField(auto_now_add=True)
+    attempts = models.PositiveSmallIntegerField(default=0)  # to put it into effect
+    received_at = models.DateTimeField(default=timezone.now)
     settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -62,9 +65,19 @@ class OutboxEvent(Identified):
     payload = models.JSONField()
     created_at = models.DateTimeField(auto_now_add=True)
     published_at = models.DateTimeField(null=True, blank=True)
+    publications = models.PositiveSmallIntegerField(default=0)
+    received_at = models.DateTimeField(null=True, blank=True)  # of our own events: when it was in the inbox
 
     class Meta:
-        indexes = [models.Index(fields=["id"], condition=models.Q(published_at__isnull=True), name="outbox_unpublished")]
+        indexes = [
+            models.Index(fields=["id"], condition=models.Q(published_at__isnull=True), name="outbox_unpublished"),
+            models.Index(
+                fields=["published_at"],
+                condition=models.Q(topic__in=INTAKE_TOPICS, received_at__isnull=True),
+                name="outbox_not_received",
+            ),
+            models.Index(fields=["key", "id"], condition=models.Q(topic__in=INTAKE_TOPICS), name="outbox_intake_key"),
+        ]
 
 
 class DeadLetter(Identified):
@@ -75,10 +88,12 @@ class DeadLetter(Identified):
     offset = models.BigIntegerField(default=-1)
     key = models.BinaryField(null=True)
     value = models.BinaryField()
+    headers = models.JSONField(default=dict, blank=True)
     cause = models.CharField(max_length=64)
     reason = models.CharField(max_length=500)
     inbox_event = models.ForeignKey(InboxEvent, on_delete=models.SET_NULL, null=True, blank=True, related_name="dead_letters")
     created_at = models.DateTimeField(auto_now_add=True)
+    redriven_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [

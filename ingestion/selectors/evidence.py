@@ -16,7 +16,7 @@ from django.db import connections, transaction
 from ingestion.domain.errors import IngestionError
 from ingestion.domain.evidence import Asker, PageView, Pin, Scope
 from ingestion.domain.pages import Block, BlockKind, Box, TextSource
-from ingestion.models import Page
+from ingestion.models import DocumentPassword, Page
 from ingestion.seams import load
 from ingestion.seams.blobs import BlobMissing
 from ingestion.seams.renderer import Limits
@@ -253,6 +253,8 @@ def evidence_crop(asker: Asker, scope: Scope, page_id: UUID, box: Box) -> bytes 
     limits = Limits(memory_bytes=CROP_MEMORY, seconds=CROP_SECONDS, max_pages=page.build.page_count or 1)
     try:
         with load("blobs").local_path(blob.key) as pdf:
-            return load("renderer").crop(pdf, page.number, box, CROP_LONG_SIDE, limits)
+            # passwords are not for the reader role: this one row comes by the writer's connection
+            password = DocumentPassword.objects.opened(blob, load("seal"))
+            return load("renderer").crop(pdf, page.number, box, CROP_LONG_SIDE, limits, password)
     except (BlobMissing, IngestionError):
         return None

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from ingestion.domain.events import EventType
 from ingestion.domain.lifecycle import InboxState, JobState, StageState
 from ingestion.models import Document, InboxEvent, Job, StageRun
 from ingestion.stages import PIPELINE
 
-ENDS = ("published", "failed", "quarantined")
+ENDS = ("published", "failed", "quarantined", "deleted")
 WARNING_WORDS = {"no_text_found": "no_text_found: no text could be read on any page; it can only be found by its pictures"}
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """`state` is one of sent, received, queued, running, published, failed, quarantined; `done` of `total` stage runs."""
+    """`state` is one of sent, received, queued, running, published, failed, quarantined, deleted; `done` of `total` stage runs."""
 
     event_id: UUID
     state: str
@@ -52,6 +53,10 @@ def _progress(event_id: UUID, event: InboxEvent | None) -> Progress:
     document = Document.objects.select_related("live_version", "live_build").get(
         corpus__slug=event.corpus_slug, corpus__organisation_id=event.source.organisation_id, external_id=event.external_id
     )
+    if event.type == EventType.DELETED:
+        return Progress(event_id, "deleted", document.id)
+    if document.deleted_at is not None:
+        return Progress(event_id, "failed", document.id, reason="deleted: the document was deleted meanwhile")
     newest = document.versions.order_by("-number").first()
     job = Job.objects.filter(document=document, version=newest).select_related("build").order_by("-created_at").first()
     if newest is None or job is None:

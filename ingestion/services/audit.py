@@ -21,6 +21,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from ingestion.models import AuditEntry, AuditPayload, Organisation, OutboxEvent
@@ -168,19 +169,23 @@ def _payload_findings(entry: AuditEntry) -> Iterator[Finding]:
 @transaction.atomic
 def payloads_erase(*, organisation: Organisation, document: UUID, actor: str) -> int:
     """Erase every payload that quotes the document, with its salt; the erasing is itself an entry. Returns how many."""
-    payloads = list(
-        AuditPayload.objects.filter(
-            entry__organisation=organisation, erased_at__isnull=True, documents__contains=[str(document)]
-        ).select_related("entry")
-    )
+    quoting = AuditPayload.objects.filter(entry__organisation=organisation, documents__contains=[str(document)])
+    return _erase(organisation, quoting, str(document), actor)
+
+
+@transaction.atomic
+def payloads_erase_of(*, organisation: Organisation, subjects: Sequence[str], why: str, actor: str) -> int:
+    """Erase every payload of the entries about these subjects (runs), with its salt; one entry says so. Returns how many."""
+    about = AuditPayload.objects.filter(entry__organisation=organisation, entry__subject__in=list(subjects))
+    return _erase(organisation, about, why, actor)
+
+
+def _erase(organisation: Organisation, wanted: QuerySet[AuditPayload], subject: str, actor: str) -> int:
+    payloads = list(wanted.filter(erased_at__isnull=True).select_related("entry"))
     for payload in payloads:
         payload.content, payload.salt, payload.erased_at = None, "", timezone.now()
         payload.save(update_fields=["content", "salt", "erased_at"])
     if payloads:
         positions = sorted({payload.entry.position for payload in payloads})
-        audit_append(
-            organisation=organisation, act="payloads.erased", subject=str(document), actor=actor, body={"positions": positions}
-        )
+        audit_append(organisation=organisation, act="payloads.erased", subject=subject, actor=actor, body={"positions": positions})
     return len(payloads)
-
-

@@ -1,4 +1,4 @@
-"""Events taken in: kept once in the inbox, then put into effect in order of the document's revision."""
+"""Events taken in: kept once in the inbox, then put into effect in order of the revision of their document or corpus."""
 
 from __future__ import annotations
 
@@ -9,70 +9,102 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import F, Q
 from django.utils import timezone
 
-from ingestion.domain.access import AccessList
-from ingestion.domain.errors import IngestionError, Permanent
+from ingestion.domain.errors import IngestionError, Permanent, Transient
 from ingestion.domain.events import (
     DEAD_LETTERS_TOPIC,
+    INTAKE_TOPICS,
     MAX_INLINE_BYTES,
-    AccessData,
+    CorpusEvent,
     DocumentEvent,
     EventType,
     parse_event,
 )
 from ingestion.domain.lifecycle import InboxState
-from ingestion.models import (
-    Blob,
-    Corpus,
-    DeadLetter,
-    Document,
-    DocumentVersion,
-    InboxEvent,
-    OutboxEvent,
-    Source,
-)
+from ingestion.models import Corpus, DeadLetter, Document, InboxEvent, OutboxEvent, Source
 from ingestion.seams.event_bus import Message
-from ingestion.services.access import assignment_put, document_classes_apply, tags_named
 from ingestion.services.audit import audit_append
 from ingestion.services.documents import blob_store
-from ingestion.services.jobs import document_retire, job_start
-from ingestion.services.pipeline import pipeline_fingerprint
+from ingestion.services.event_effects import corpus_take_effect, document_take_effect
 
 WAIT_FOR_CORPUS = timedelta(minutes=10)
+MAX_ATTEMPTS = 5
+MAX_KEPT_BYTES = 1_000_000  # of a message that could not be taken in
+RESENT_AFTER = timedelta(seconds=20)
+RESEND_DOUBLINGS = 8
 
 
 def event_receive(message: Message) -> UUID | None:
-    """Keep the message's event in the inbox, once; a bad message becomes a dead letter. Returns the inbox id of a new event."""
+    """Keep the message's event in the inbox, once; a bad message becomes a dead letter. Returns the inbox id of a new event.
+
+    Raises `Transient` where it cannot be kept now, such as on a full disk: its offset must not be committed then.
+    """
     try:
-        event = parse_event(message.value)
+        event = parse_event(message.value, message.headers)
+        if message.key != event.key.encode():
+            raise Permanent("bad_key", "The message's key has to be the document's (corpus/external_id) or the corpus's.")
         source = _registered_source(event)
-    except Permanent as error:
-        dead_letter_keep(message, error.code, error.message)
-        return None
-    data = event.data.model_dump(mode="json", exclude={"content_base64"})
-    try:
         with transaction.atomic():
-            if event.data.content_base64 is not None:
-                data["blob"] = _inline_blob(source, event.data.content_base64)
-            inbox = InboxEvent.objects.create(
-                source=source,
-                event_id=event.id,
-                type=event.type.value,
-                corpus_slug=event.data.corpus,
-                external_id=event.data.external_id,
-                revision=event.sequence,
-                payload=data,
-            )
-            return inbox.id
-    except IntegrityError:  # the same event again
-        return None
+            inbox = _inbox_write(event, source)
+            _mark_received(event)
+            return inbox.id if inbox else None
+    except Transient:
+        raise
     except IngestionError as error:
         dead_letter_keep(message, error.code, error.message)
         return None
 
 
-def _registered_source(event: DocumentEvent) -> Source:
+def _inbox_write(event: DocumentEvent | CorpusEvent, source: Source) -> InboxEvent | None:
+    """The new row, or None when the same event was kept before."""
+    data = event.data.model_dump(mode="json", exclude={"content_base64"})
+    external_id = ""
+    if isinstance(event, DocumentEvent):
+        external_id = event.data.external_id
+        if event.data.content_base64 is not None:
+            data["blob"] = _inline_blob(source, event.data.content_base64)
+    try:
+        with transaction.atomic():
+            return InboxEvent.objects.create(
+                source=source,
+                event_id=event.id,
+                type=event.type.value,
+                corpus_slug=event.data.corpus,
+                external_id=external_id,
+                revision=event.sequence,
+                payload=data,
+            )
+    except IntegrityError:
+        return None
+
+
+def _mark_received(event: DocumentEvent | CorpusEvent) -> None:
+    """One of our own events came back from the broker: it need not be sent again."""
+    try:
+        own = UUID(event.id)
+    except ValueError:
+        return
+    OutboxEvent.objects.filter(id=own, topic__in=INTAKE_TOPICS, payload__source=event.source, received_at__isnull=True).update(
+        received_at=timezone.now()
+    )
+
+
+def events_resend() -> int:
+    """Publish anew what the broker took and forgot: our own events that were published and never came back. Returns how many.
+
+    Each time an event is waited for twice as long: a consumer that is only slow must not find its backlog doubled.
+    """
+    now = timezone.now()
+    late = Q()
+    for times in range(RESEND_DOUBLINGS + 1):
+        published = {"publications__lte" if times == 0 else "publications__gte" if times == RESEND_DOUBLINGS else "publications": times + 1}
+        late |= Q(**published, published_at__lt=now - RESENT_AFTER * 2**times)
+    return OutboxEvent.objects.filter(late, topic__in=INTAKE_TOPICS, received_at__isnull=True).update(published_at=None)
+
+
+def _registered_source(event: DocumentEvent | CorpusEvent) -> Source:
     parts = event.source.split("/")
     if len(parts) == 4 and parts[:2] == ["", "docmemo"]:
         source = Source.objects.filter(organisation__slug=parts[2], name=parts[3], active=True).first()
@@ -97,7 +129,7 @@ def dead_letter_keep(message: Message, cause: str, reason: str, inbox: InboxEven
     """Keep what could not be taken in, with its cause; the topic gets a copy of the cause, not of the content."""
     offset = message.offset
     twin = DeadLetter.objects.filter(topic=message.topic, partition=message.partition, offset=offset, offset__gte=0).first()
-    if twin is not None and bytes(twin.value) != message.value[:1_000_000]:
+    if twin is not None and bytes(twin.value) != message.value[:MAX_KEPT_BYTES]:
         offset = -1  # the embedded broker counts from nothing again after a restart: another message at a known place
     try:
         with transaction.atomic():
@@ -106,7 +138,8 @@ def dead_letter_keep(message: Message, cause: str, reason: str, inbox: InboxEven
                 partition=message.partition,
                 offset=offset,
                 key=message.key,
-                value=message.value[:1_000_000],
+                value=message.value[:MAX_KEPT_BYTES],
+                headers={name: value.decode("latin-1")[:1000] for name, value in list(message.headers.items())[:30]},
                 cause=cause,
                 reason=reason[:500],
                 inbox_event=inbox,
@@ -121,13 +154,45 @@ def dead_letter_keep(message: Message, cause: str, reason: str, inbox: InboxEven
     )
 
 
-@transaction.atomic
 def event_apply(inbox_id: UUID) -> InboxState:
-    """Put an inbox event into effect; one that is settled already is a no-op. Returns the state it is in now."""
-    event = InboxEvent.objects.select_for_update(of=("self",)).select_related("source__organisation").get(id=inbox_id)
-    if event.state not in (InboxState.RECEIVED, InboxState.WAITING):
-        return InboxState(event.state)
-    corpus = Corpus.objects.filter(organisation=event.source.organisation, slug=event.corpus_slug).first()
+    """Put an inbox event into effect; one that is settled already is a no-op. Returns the state it is in now.
+
+    Attempts are counted before they are made: an event that broke every one becomes a dead letter and holds nobody up.
+    """
+    counted = InboxEvent.objects.filter(id=inbox_id, state__in=[InboxState.RECEIVED, InboxState.WAITING], attempts__lt=MAX_ATTEMPTS)
+    spent = not counted.filter(state=InboxState.RECEIVED).update(attempts=F("attempts") + 1) and not counted.exists()
+    with transaction.atomic():
+        event = InboxEvent.objects.select_for_update(of=("self",)).select_related("source__organisation").get(id=inbox_id)
+        if event.state not in (InboxState.RECEIVED, InboxState.WAITING):
+            return InboxState(event.state)
+        if spent:
+            return _settle(event, InboxState.DEAD, "apply_failed: every attempt to put the event into effect broke")
+        if not event.source.active:
+            return _settle(event, InboxState.DEAD, "unknown_source: the source is no longer a registered producer")
+        if EventType(event.type).of_corpus:
+            return _apply_to_corpus(event)
+        return _apply_to_document(event)
+
+
+def _apply_to_corpus(event: InboxEvent) -> InboxState:
+    organisation = event.source.organisation
+    if event.source.corpora.exists() and not event.source.corpora.filter(slug=event.corpus_slug).exists():
+        return _settle(event, InboxState.DEAD, "not_allowed: the source may not write to this corpus")
+    corpus, _ = Corpus.objects.get_or_create(organisation=organisation, slug=event.corpus_slug, defaults={"name": event.corpus_slug})
+    corpus = Corpus.objects.select_for_update().get(id=corpus.id)
+    if event.revision <= corpus.revision:
+        return _settle(event, InboxState.STALE, f"revision {event.revision} came after {corpus.revision}")
+    corpus_take_effect(event, corpus)
+    corpus.revision = event.revision
+    corpus.save()
+    return _applied(event, str(corpus.id))
+
+
+def _apply_to_document(event: InboxEvent) -> InboxState:
+    # the corpus is locked against its own deletion: no document slips in behind it
+    corpus = (
+        Corpus.objects.select_for_update(no_key=True).filter(organisation=event.source.organisation, slug=event.corpus_slug).first()
+    )
     if corpus is None:
         return _wait_for_corpus(event)
     if corpus.deleted_at is not None:
@@ -137,20 +202,24 @@ def event_apply(inbox_id: UUID) -> InboxState:
     document, made = Document.objects.get_or_create(
         corpus=corpus, external_id=event.external_id, defaults={"organisation_id": corpus.organisation_id}
     )
-    document = Document.objects.select_for_update().get(id=document.id)
+    document = Document.objects.select_for_update(of=("self",)).select_related("corpus", "organisation").get(id=document.id)
     content, access = _still_news(event, document)
     if not content and not access:
         return _settle(event, InboxState.STALE, f"revision {event.revision} came after {document.revision}")
-    refusal = _take_effect(event, document, content=content, access=access)
+    refusal = document_take_effect(event, document, content=content, access=access)
     if refusal:
         if made:  # a refused event leaves no document behind
             document.delete()
         return _settle(event, InboxState.DEAD, refusal)
     document.revision = max(document.revision, event.revision)
     document.save()
+    return _applied(event, str(document.id))
+
+
+def _applied(event: InboxEvent, subject: str) -> InboxState:
     audit_append(
-        organisation=event.source.organisation, act=event.type, subject=str(document.id),
-        actor=event.source.uri, body={"event": str(event.id), "revision": event.revision},
+        organisation=event.source.organisation, act=event.type, subject=subject, actor=event.source.uri,
+        body={"event": str(event.id), "revision": event.revision},
     )  # fmt: skip
     return _settle(event, InboxState.APPLIED, "")
 
@@ -171,7 +240,7 @@ def _still_news(event: InboxEvent, document: Document) -> tuple[bool, bool]:
     for kind, payload in newer.values_list("type", "payload"):
         content = content and kind == EventType.ACCESS_CHANGED
         access = access and payload.get("access") is None
-    return content, access
+    return content and event.revision > document.purged_through, access
 
 
 def _wait_for_corpus(event: InboxEvent) -> InboxState:
@@ -186,60 +255,35 @@ def _settle(event: InboxEvent, state: InboxState, reason: str) -> InboxState:
     event.save(update_fields=["state", "reason", "settled_at"])
     if state is InboxState.DEAD:
         cause, _, text = reason.partition(": ")
-        message = Message("inbox", event.external_id.encode(), b"")
-        dead_letter_keep(message, cause, text or reason, event)
+        key = f"{event.corpus_slug}/{event.external_id}" if event.external_id else event.corpus_slug
+        dead_letter_keep(Message("inbox", key.encode(), b""), cause, text or reason, event)
     return state
 
 
-def _take_effect(event: InboxEvent, document: Document, *, content: bool, access: bool) -> str:
-    """Change the document as those parts of the event say that are news; returns why it cannot, or an empty string."""
-    if event.type == EventType.DELETED and content:
-        document_retire(document)
-        document.deleted_at = timezone.now()
-        return ""
-    reference = event.payload.get("blob")
-    if event.type != EventType.ACCESS_CHANGED and reference is None:
-        return "no_content: the event carries neither a blob nor inline content"
-    blob = None
-    if reference is not None:
-        blob = Blob.objects.filter(organisation_id=document.organisation_id, sha256=reference["sha256"]).first()
-        if blob is None:
-            return "unknown_blob: the blob is not one of this organisation's"
-    if document.deleted_at is not None and content:
-        document.deleted_at = None  # sent again after deletion: a new life under the same id
-    if content or not document.title:
-        title = event.payload.get("title") or document.title or event.payload.get("file_name") or document.external_id
-        document.title = title[:500]
-    document.save()
-    lists = event.payload.get("access")
-    if lists is not None and access:
-        _put_access(document, AccessData.model_validate(lists))
-    if blob is not None and content:
-        job_start(
-            document=document, version=_version_for(event, document, blob), fingerprint=pipeline_fingerprint()
-        )
-    return ""
+@transaction.atomic
+def dead_letter_redrive(*, letter: DeadLetter, actor: str) -> InboxState | None:
+    """Try a dead letter again, when its cause is gone; one that was redriven before is left alone.
 
-
-def _put_access(document: Document, access: AccessData) -> None:
-    organisation = document.organisation
-    lists = AccessList(None if access.allow is None else tags_named(organisation, access.allow), tags_named(organisation, access.deny))
-    wanted = None if lists == AccessList() else lists
-    if assignment_put(corpus=document.corpus, document=document, page_number=None, access=wanted):
-        document_classes_apply(document)
-
-
-def _version_for(event: InboxEvent, document: Document, blob: Blob) -> DocumentVersion:
-    """The newest version if its content is the same, else a new one."""
-    newest = document.versions.order_by("-number").first()
-    if newest is not None and newest.content_sha256 == blob.sha256:
-        return newest
-    return DocumentVersion.objects.create(
-        document=document,
-        number=newest.number + 1 if newest else 1,
-        revision=event.revision,
-        blob=blob,
-        content_sha256=blob.sha256,
-        bytes=blob.bytes,
-        file_name=event.payload.get("file_name", ""),
-    )
+    Returns the state of its event now; None when it became a dead letter again before it was an event. The old letter stays as a record.
+    """
+    letter = DeadLetter.objects.select_for_update(of=("self",)).select_related("inbox_event__source").get(id=letter.id)
+    if letter.redriven_at is not None:
+        return None
+    letter.redriven_at = timezone.now()
+    letter.save(update_fields=["redriven_at"])
+    event = letter.inbox_event
+    if event is None:
+        source_headers = {name: value.encode("latin-1") for name, value in letter.headers.items()}
+        message = Message(letter.topic, bytes(letter.key) if letter.key is not None else None, bytes(letter.value), source_headers)
+        inbox_id = event_receive(message)
+        if inbox_id is None:
+            return None
+        event = InboxEvent.objects.get(id=inbox_id)
+    elif event.state == InboxState.DEAD:
+        event.state, event.attempts, event.reason, event.received_at = InboxState.RECEIVED.value, 0, "", timezone.now()
+        event.save(update_fields=["state", "attempts", "reason", "received_at"])
+    audit_append(
+        organisation=event.source.organisation, act="event.redriven", subject=str(event.id), actor=actor,
+        body={"dead_letter": str(letter.id), "cause": letter.cause},
+    )  # fmt: skip
+    return event_apply(event.id)

@@ -18,13 +18,14 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from ingestion.domain.errors import IngestionError, NeedsHuman, Transient, failure
-from ingestion.domain.events import EVENTS_TOPIC, document_key
+from ingestion.domain.errors import IngestionError, NeedsHuman, NoRoom, Transient, failure
+from ingestion.domain.events import OutcomeType
 from ingestion.domain.lifecycle import BuildState, JobState, StageState
-from ingestion.models import Build, BuildLiveness, Document, DocumentVersion, Job, OutboxEvent, StageRun
+from ingestion.models import Build, BuildLiveness, Document, DocumentVersion, Job, StageRun
 from ingestion.seams import load
 from ingestion.seams.task_queue import QueueUnavailable
 from ingestion.services.audit import audit_append
+from ingestion.services.outcomes import document_outcome_announce
 from ingestion.stages import PIPELINE, Stage
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ logger = logging.getLogger(__name__)
 RUN_STAGE_TASK = "docmemo.run_stage"
 WINDOWS_IN_FLIGHT = 4  # of one job: a large document leaves room for small ones
 PATIENT_AFTER_PAGE, PATIENCE = 200, 3
+WAIT_FOR_ROOM = timedelta(seconds=30)
 PRIORITIES = {stage.name: stage.priority for stage in PIPELINE}
 
 
@@ -82,7 +84,7 @@ def document_retire(document: Document) -> None:
     document.live_build = document.live_version = None
     document.save(update_fields=["live_build", "live_version"])
     Build.objects.filter(document=document).exclude(state=BuildState.WITHDRAWN).update(state=BuildState.WITHDRAWN.value)
-    outcome_announce(document, "document.version.withdrawn", {})
+    document_outcome_announce(document, OutcomeType.WITHDRAWN)
 
 
 def _job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", stage: str = "") -> None:
@@ -96,21 +98,11 @@ def _job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", sta
     build_end = BuildState.WITHDRAWN if state is JobState.SUPERSEDED else BuildState.FAILED
     Build.objects.filter(id=job.build_id, state=BuildState.BUILDING).update(state=build_end.value)
     if state in (JobState.FAILED, JobState.QUARANTINED):
-        outcome_announce(job.document, "document.version.failed", {"version": job.version.number, "code": code, "stage": stage})
+        document_outcome_announce(job.document, OutcomeType.FAILED, version=job.version.number, code=code, stage=stage)
         audit_append(
             organisation=job.organisation, act="document.version.failed", subject=str(job.document_id), actor="pipeline",
             body={"job": str(job.id), "version": str(job.version_id), "code": code, "stage": stage},
         )  # fmt: skip
-
-
-def outcome_announce(document: Document, kind: str, data: dict) -> None:
-    """Tell the outside what became of a document, after this transaction has committed."""
-    OutboxEvent.objects.create(
-        topic=EVENTS_TOPIC,
-        key=document_key(document.corpus.slug, document.external_id),
-        type=kind,
-        payload={"type": kind, "document": str(document.id), "external_id": document.external_id, **data},
-    )
 
 
 @transaction.atomic
@@ -119,7 +111,9 @@ def job_retry(*, job: Job, actor: str) -> bool:
     job = Job.objects.select_for_update().get(id=job.id)
     if job.state not in (JobState.FAILED, JobState.QUARANTINED, JobState.CANCELLED):
         return False
-    if job.document.deleted_at is not None or job.version.number < (_newest_number(job.document) or 0):
+    if job.document.deleted_at is not None or job.version.revision <= job.document.purged_through:
+        return False
+    if job.version.number < (_newest_number(job.document) or 0):
         return False
     if job.build.state == BuildState.WITHDRAWN:  # its document was deleted and lives anew: that life has a job of its own
         return False
@@ -284,6 +278,12 @@ def run_fail(run: StageRun, error: IngestionError, max_attempts: int) -> None:
             return
         job, current = held
         current.lease_until, current.reason_code, current.reason = None, error.code, error.message[:500]
+        if isinstance(error, NoRoom):
+            # The work waits for as long as it takes; attempts are for work that itself fails.
+            current.state, current.attempts = StageState.PENDING.value, max(0, current.attempts - 1)
+            current.due_at, current.offered_at = timezone.now() + WAIT_FOR_ROOM, None
+            current.save()
+            return
         if isinstance(error, Transient) and current.attempts < max_attempts:
             pause = min(60.0, 2.0**current.attempts) * random.uniform(0.5, 1.5)
             current.state, current.due_at = StageState.PENDING.value, timezone.now() + timedelta(seconds=pause)

@@ -43,6 +43,15 @@ def person_create(
 
 
 @transaction.atomic
+def person_password_set(*, user: User, password: str, actor: str) -> None:
+    """Another password; whoever is signed in with the former one is signed out."""
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    if user.organisation is not None:
+        audit_append(organisation=user.organisation, act="person.password_changed", subject=str(user.id), actor=actor)
+
+
+@transaction.atomic
 def membership_start(*, group: Principal, member: Principal, actor: str) -> Membership:
     """Puts a principal into a group from now on; already in it is a no-op."""
     membership, made = Membership.objects.get_or_create(

@@ -16,11 +16,12 @@ from django.conf import settings
 from django.db import connection
 
 from ingestion.domain.errors import IngestionError, failure
-from ingestion.models import StageRun
+from ingestion.models import DocumentPassword, StageRun
 from ingestion.seams import load
 from ingestion.seams.blobs import BlobMissing
 from ingestion.seams.renderer import Limits
 from ingestion.services import jobs, stage_index, stage_results, version_publish
+from ingestion.services.disk_room import no_room, room_assert
 from ingestion.stages import PIPELINE, Stage, StageContext, Tools
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ KEEP: dict[str, Callable[[StageRun, Any], None]] = {
     "describe": stage_index.description_keep,
     "publish": version_publish.version_publish,
 }
+# Before these the disks are looked at: pictures, texts and vectors are most of what a document takes.
+WRITES_MUCH = frozenset({"render", "read", "embed"})
 
 
 def tools_load() -> Tools:
@@ -81,6 +84,8 @@ def stage_run_execute(run_id: UUID, worker: str) -> bool:
         return False
     stage = stage_named(run.stage)
     try:
+        if stage.name in WRITES_MUCH:
+            room_assert()
         with _lease_kept(run, lease), _context(run) as context:
             connection.close()  # give the connection back while the stage works
             result = stage.run(context)
@@ -90,7 +95,7 @@ def stage_run_execute(run_id: UUID, worker: str) -> bool:
         jobs.run_fail(run, error, settings.PIPELINE["MAX_ATTEMPTS"])
     except Exception as error:
         logger.exception("stage %s of job %s broke", run.stage, run.job_id)
-        jobs.run_fail(run, failure("stage_failed", type(error).__name__), settings.PIPELINE["MAX_ATTEMPTS"])
+        jobs.run_fail(run, no_room(error) or failure("stage_failed", type(error).__name__), settings.PIPELINE["MAX_ATTEMPTS"])
     return False
 
 
@@ -115,6 +120,7 @@ def _context(run: StageRun) -> Iterator[StageContext]:
                 long_side=settings.PIPELINE["RENDER_LONG_SIDE"],
                 limits=limits_load(),
                 tools=tools,
+                password=DocumentPassword.objects.opened(job.version.blob, load("seal")),
             )
     except BlobMissing:
         raise failure("blob_missing") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from django.utils import timezone
 from pgvector import HalfVector
 
 from ingestion.domain.pages import ReadPage
@@ -10,6 +11,7 @@ from ingestion.models import (
     Block,
     Build,
     Document,
+    DocumentPassword,
     EmbeddingSpace,
     MultiVector,
     Page,
@@ -42,6 +44,8 @@ def inspection_keep(run_row: StageRun, result: Inspected) -> None:
         "windows": [[first, min(first + result.window - 1, count)] for first in range(1, count + 1, result.window)],
     }
     build.save()
+    # the file opened with the password that was kept, or needs none
+    DocumentPassword.objects.filter(blob=run_row.job.version.blob, proven_at__isnull=True).update(proven_at=timezone.now())
     classes = classes_for(document, [page.number for page in inspection.pages])
     Page.objects.bulk_create(
         [

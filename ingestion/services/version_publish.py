@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from ingestion.domain.events import EVENTS_TOPIC, document_key
+from ingestion.domain.events import OutcomeType
 from ingestion.domain.lifecycle import BuildState, JobState
-from ingestion.models import Build, BuildLiveness, Document, Job, OutboxEvent, StageRun
+from ingestion.models import Build, BuildLiveness, Document, Job, StageRun
 from ingestion.services.access import build_classes_apply, counts_write
 from ingestion.services.audit import audit_append
+from ingestion.services.outcomes import document_outcome_announce
 from ingestion.stages.publish import Checked
 
 
@@ -45,17 +46,13 @@ def version_publish(run_row: StageRun, result: Checked) -> None:
 
 
 def _announce(document: Document, job: Job, build: Build, previous: Build | None) -> None:
-    key = document_key(document.corpus.slug, document.external_id)
-    body = {"document": str(document.id), "version": job.version.number, "build": str(build.id)}
-    OutboxEvent.objects.create(
-        topic=EVENTS_TOPIC, key=key, type="document.version.published", payload={"type": "document.version.published", **body}
-    )
+    document_outcome_announce(document, OutcomeType.PUBLISHED, version=job.version.number, build=str(build.id))
     if previous is not None:
-        OutboxEvent.objects.create(
-            topic=EVENTS_TOPIC, key=key, type="document.version.superseded",
-            payload={"type": "document.version.superseded", "document": str(document.id), "build": str(previous.id)},
-        )  # fmt: skip
+        document_outcome_announce(document, OutcomeType.SUPERSEDED, version=previous.version.number, build=str(previous.id))
     audit_append(
         organisation=job.organisation, act="document.version.published", subject=str(document.id), actor="pipeline",
-        body={**body, "content_sha256": job.version.content_sha256, "fingerprint": build.fingerprint, "pages": build.page_count},
+        body={
+            "document": str(document.id), "version": job.version.number, "build": str(build.id),
+            "content_sha256": job.version.content_sha256, "fingerprint": build.fingerprint, "pages": build.page_count,
+        },
     )  # fmt: skip

@@ -9,7 +9,7 @@ another build.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -46,6 +46,7 @@ class StageContext:
     long_side: int
     limits: Limits
     tools: Tools
+    password: str | None = field(default=None, repr=False)  # opens an encrypted file; never shown, never logged
 
     @property
     def numbers(self) -> range:

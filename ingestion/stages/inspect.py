@@ -17,7 +17,7 @@ class Inspected:
 
 def run(context: StageContext) -> Inspected:
     """Look at the whole file. Raises the failure that a person reads when it cannot be taken."""
-    inspection = context.tools.renderer.inspect(context.pdf, context.limits)
+    inspection = context.tools.renderer.inspect(context.pdf, context.limits, context.password)
     if not inspection.pages:
         raise failure("no_pages")
     return Inspected(inspection, context.window)

@@ -19,7 +19,7 @@ def run(context: StageContext) -> list[ReadPage]:
             number: stack.enter_context(context.tools.blobs.local_path(key))
             for number, key in keys.values_list("number", "image_key")
         }
-        return context.tools.parser.read(context.pdf, list(context.numbers), images, context.limits)
+        return context.tools.parser.read(context.pdf, list(context.numbers), images, context.limits, context.password)
 
 
 def domain_blocks(page: Page) -> tuple:

@@ -21,7 +21,12 @@ class KeptPicture:
 
 def picture_key(organisation_id: UUID, build_id: UUID, number: int) -> str:
     """Where a page's picture is kept."""
-    return f"{organisation_id}/pages/{build_id}/{number}.jpg"
+    return f"{picture_prefix(organisation_id, build_id)}{number}.jpg"
+
+
+def picture_prefix(organisation_id: UUID, build_id: UUID | str) -> str:
+    """Where all pictures of a build are kept."""
+    return f"{organisation_id}/pages/{build_id}/"
 
 
 def run(context: StageContext) -> list[KeptPicture]:
@@ -29,7 +34,7 @@ def run(context: StageContext) -> list[KeptPicture]:
     kept = []
     with tempfile.TemporaryDirectory(prefix="docmemo-render-") as folder:
         drawn = context.tools.renderer.render(
-            context.pdf, list(context.numbers), Path(folder), context.long_side, context.limits
+            context.pdf, list(context.numbers), Path(folder), context.long_side, context.limits, context.password
         )
         for page in drawn:
             if page.path is None:

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from ingestion.domain.errors import IngestionError
@@ -31,6 +32,7 @@ def content_of(upload: UploadedFile) -> Path | bytes:
 
 @require_POST
 @managers_only
+@sensitive_post_parameters("password")
 def upload(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
     """Hands a PDF in; from here it takes the way of every document event."""
     corpus = found(rows.managed_corpus(request.user, corpus_id))
@@ -52,6 +54,7 @@ def upload(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
             allow=form.allow_list,
             deny=form.cleaned_data["deny"],
             keep_access=known is not None,
+            password=form.cleaned_data["password"],
         )
     except IngestionError as error:
         form.add_error("file", error.message)

@@ -108,7 +108,12 @@ class UploadForm(NarrowForm):
     title = forms.CharField(
         max_length=500, required=False, label="Title", help_text="Left empty, the file's name; of a new version, the title it has."
     )
-    field_order = ("file", "of", "title", "narrow", "allow", "deny")
+    password = forms.CharField(
+        max_length=500, required=False, strip=False, label="Password of the file",
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Only for an encrypted PDF. It is kept sealed, to read the file with.",
+    )  # fmt: skip
+    field_order = ("file", "of", "title", "password", "narrow", "allow", "deny")
 
     def __init__(self, corpus: Corpus, *args: Any, **kwargs: Any) -> None:
         super().__init__(corpus.organisation, *args, **kwargs)

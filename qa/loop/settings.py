@@ -39,7 +39,7 @@ class LoopSettings:
     exploration: int = 3
     weights: tuple[float, ...] = (0.02, 0.04, 0.06)
     refined_shares: tuple[float, ...] = (0.0, 0.2, 0.0)
-    near_useful: float = 0.1
+    near_useful: float = 0.02
     similarity_floor: float = 0.0
     brief_characters: int = 6000
     max_crops: int = 5

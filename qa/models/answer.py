@@ -14,6 +14,7 @@ class Answer(Identified):
     run = models.OneToOneField(Run, on_delete=models.CASCADE, related_name="answer")
     text = models.TextField()
     released_at = models.DateTimeField(auto_now_add=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)  # a document that it rested on was deleted; what quoted it is gone
 
 
 class Claim(Identified):

@@ -15,7 +15,8 @@ def run_outcome(run: Run) -> dict[str, Any]:
         "state": run.state,
         "verdict": run.verdict,
         "reason": run.reason,
-        "answer": answer.text if answer else None,
+        "answer": answer.text or None if answer else None,
+        "withdrawn": bool(answer and answer.withdrawn_at),
         "claims": [_claim(claim) for claim in answer.claims.order_by("ordinal")] if answer else [],
         "rounds": run.rounds.count(),
         "cost": run.cost,
@@ -24,7 +25,7 @@ def run_outcome(run: Run) -> dict[str, Any]:
 
 def _claim(claim: Any) -> dict[str, Any]:
     return {
-        "text": claim.text,
+        "text": claim.text or None,
         "citations": [
             {
                 "document": str(citation.document_id),

@@ -192,7 +192,7 @@ def run_view(run: Run) -> RunView:
         reason=_reason(run),
         rounds=_round_views(rounds, now),
         claims=claim_views,
-        changed=any(c.standing != Standing.OPEN for claim in claim_views for c in claim.citations),
+        changed=any(claim.text is None or any(c.standing != Standing.OPEN for c in claim.citations) for claim in claim_views),
         asked_at=run.question.asked_at,
         nobody_took_it=nobody,
         token=f"{run.state}-{run.restarts}-{len(rounds)}-{int(nobody)}",

@@ -20,7 +20,7 @@ from qa.loop.engine import run_question
 from qa.loop.rerank import ModelReranker, ScoreReranker
 from qa.loop.settings import LoopSettings, QuestionText
 from qa.memory.trail import EndState, Reason, RoundRecord, RunResult
-from qa.models import Round, Run, RunState
+from qa.models import Round, Run, RunPin, RunState
 from qa.services.door import RunDoor
 from qa.services.release import EvidenceChanged, run_release
 
@@ -116,13 +116,21 @@ def _versions(result: RunResult) -> dict[str, str]:
 
 def _round_keep(run: Run, record: RoundRecord) -> None:
     """A round as it was, so that the portal can show it while the next one goes on."""
-    shown = dict(Page.objects.filter(id__in=record.shown).values_list("id", "number"))
+    pages = list(Page.objects.filter(id__in=record.shown).select_related("build"))
+    shown = {page.id: page.number for page in pages}
     kept = {
         **record.record(),
         "page_numbers": [shown[page_id] for page_id in record.shown if page_id in shown],
         "query_sha256": hashlib.sha256(record.query.encode()).hexdigest(),
     }
-    Round.objects.update_or_create(run=run, number=record.number, defaults={"record": kept, "texts": record.texts()})
+    with transaction.atomic():
+        # the pins lead a purge to the texts of the round, also when the run never comes to a release
+        pinned = {page.document_id: page.build for page in pages}
+        RunPin.objects.bulk_create(
+            [RunPin(run=run, document_id=d, version_id=build.version_id, build=build) for d, build in pinned.items()],
+            ignore_conflicts=True,
+        )
+        Round.objects.update_or_create(run=run, number=record.number, defaults={"record": kept, "texts": record.texts()})
 
 
 @transaction.atomic
@@ -134,6 +142,7 @@ def _restart(run: Run, why: str) -> None:
         body={"why": why, "rounds": [{"number": r.number, "record": r.record} for r in rounds]},
     )  # fmt: skip
     Round.objects.filter(run=run).delete()
+    RunPin.objects.filter(run=run).delete()
 
 
 @transaction.atomic

@@ -75,3 +75,10 @@ def runs_recover() -> int:
     for run in waiting[:100]:
         count += run_offer(run)
     return count
+
+
+def runs_give_back() -> int:
+    """Let every open run wait again and be offered anew, since no worker holds any (after a restore); returns how many."""
+    cut_off = Run.objects.filter(state=RunState.RUNNING).update(state=RunState.WAITING, started_at=None)
+    Run.objects.filter(state=RunState.WAITING).update(offered_at=timezone.now() - OFFER_AGAIN_AFTER)
+    return cut_off

@@ -15,10 +15,12 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from ingestion.domain.anchors import quote_hash
+from ingestion.domain.events import OutcomeType
 from ingestion.domain.evidence import PageView, Pin, Scope
-from ingestion.models import OutboxEvent, Page, User
+from ingestion.models import Page, User
 from ingestion.selectors.visibility import VISIBLE_CLASSES_SQL, access_parameters, asker_for
 from ingestion.services.audit import audit_append
+from ingestion.services.outcomes import outcome_announce
 from qa.gate.gate import Decision
 from qa.models import Answer, Citation, Claim, Round, Run, RunPin, RunState
 
@@ -74,13 +76,13 @@ def _read_pins(scope: Scope, views: Sequence[PageView]) -> list[Pin]:
 
 
 def _assert_unchanged(user: User, scope: Scope, shown: list[UUID]) -> None:
-    """Lock, then look: rights first (the organisation's row), then the documents, then each page that was shown."""
+    """Lock, then look: the documents, then the rights (the organisation's row): the order in which every change takes them."""
     with connection.cursor() as cursor:
-        cursor.execute(LOCK_SQL, {"organisation": user.organisation_id})
         pages = dict(Page.objects.filter(id__in=shown).values_list("id", "document_id"))
         documents = sorted(set(pages.values()))
         cursor.execute(LOCK_DOCUMENTS_SQL, {"documents": documents, "organisation": user.organisation_id})
         live = dict(cursor.fetchall())
+        cursor.execute(LOCK_SQL, {"organisation": user.organisation_id})
         pinned = {pin.document_id: pin.build_id for pin in scope.pins}
         if set(shown) - set(pages) or any(live.get(d) != pinned.get(d) for d in documents):
             raise EvidenceChanged("a version was superseded or withdrawn")
@@ -100,8 +102,8 @@ def _answer_write(run: Run, decision: Decision, views: dict[UUID, PageView]) -> 
                 page_id=view.page_id, page_number=view.number, label=view.label, start=anchor.start, end=anchor.end,
                 quote=anchor.quote, quote_sha256=quote_hash(anchor.quote), boxes=[list(box) for box in anchor.boxes],
             )  # fmt: skip
-    OutboxEvent.objects.create(
-        topic="docmemo.events", key=str(run.id), type="answer.released", payload={"type": "answer.released", "run": str(run.id)}
+    outcome_announce(
+        organisation=run.question.organisation, kind=OutcomeType.ANSWER_RELEASED, key=str(run.id), run=str(run.id)
     )
 
 

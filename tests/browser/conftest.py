@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,13 @@ from django.conf import LazySettings
 from django.core.cache import cache
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from ingestion.seams import load
 from ingestion.services.pipeline import pipeline_fingerprint
+from tests.browser.visitor import Visitor, chromium_running, visiting
 from tests.ingestion.fakes import Workbench
-from tests.people import PASSWORD, make_cast
-
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+from tests.people import make_cast
 
 
 class _Quiet(WSGIRequestHandler):
@@ -34,13 +28,9 @@ class _Quiet(WSGIRequestHandler):
 @pytest.fixture(scope="module")
 def chromium(django_db_setup: None) -> Iterator[Browser]:
     """The browser, for one module: its driver keeps an event loop in this thread, which Django would take for asynchronous code."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"{CHROMIUM} is not installed: apt-get install --no-install-recommends chromium")
-    with pytest.MonkeyPatch.context() as environment, sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as environment, chromium_running() as browser:
         environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -74,35 +64,8 @@ def site(bench: Workbench) -> Iterator[str]:
     thread.join()
 
 
-@dataclass
-class Visitor:
-    """A person before a browser window of his own."""
-
-    page: Page
-    site: str
-    complaints: list[str] = field(default_factory=list)
-
-    def open(self, path: str) -> None:
-        self.page.goto(f"{self.site}{path}")
-
-    def sign_in(self, username: str) -> None:
-        self.open("/signin/")
-        self.page.get_by_label("Name").fill(username)
-        self.page.get_by_label("Password").fill(PASSWORD)
-        self.page.get_by_role("button", name="Sign in").click()
-        self.page.wait_for_url(f"{self.site}/")
-
-
 @pytest.fixture
 def visitor(chromium: Browser, site: str) -> Iterator[Visitor]:
-    """A fresh window; at the end the browser must not have complained, and must not have asked anybody else for anything."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    person = Visitor(page, site)
-    page.on("console", lambda m: person.complaints.append(m.text) if m.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: person.complaints.append(str(error)))
-    page.on("request", lambda r: None if r.url.startswith((site, "data:")) else person.complaints.append(f"asked {r.url}"))
-    yield person
-    context.close()
-    assert person.complaints == []
+    """A person who comes to the site."""
+    with visiting(chromium, site) as person:
+        yield person

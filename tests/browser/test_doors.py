@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 from ingestion.models import Document
 from qa.models import Citation, Run
 from qa.services.answering import run_execute
-from tests.browser.conftest import Visitor
 from tests.browser.papers import pump_manual
+from tests.browser.visitor import Visitor
 from tests.ingestion.fakes import Workbench
 
 FACT = "The guarantee of the pump X-200 lasts 36 months."

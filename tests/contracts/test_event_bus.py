@@ -127,3 +127,38 @@ def test_everything_of_a_topic_can_be_read_again(bus: EventBus, topic: str) -> N
 def test_a_broker_that_is_away_is_said_to_be() -> None:
     with pytest.raises(BusUnavailable):
         KafkaBus([f"127.0.0.1:{_free_port()}"], seconds=2.0).ensure_topics({"t": 1})
+
+
+def test_a_paused_subscription_gets_nothing_until_it_goes_on(bus: EventBus, topic: str) -> None:
+    publisher = bus.publisher()
+    subscription = bus.subscribe(f"g-{topic}", [topic])
+    publisher.publish([Message(topic, b"k%d" % n, b"first") for n in range(9)])
+    assert len(_drain(subscription, 9)) == 9
+    subscription.commit()
+    subscription.pause()
+    publisher.publish([Message(topic, b"k%d" % n, b"second") for n in range(9)])
+    assert _drain(subscription, 1, seconds=3.0) == []
+    subscription.resume()
+    assert {m.value for m in _drain(subscription, 9)} == {b"second"}
+    subscription.close()
+    publisher.close()
+
+
+def test_a_pause_outlasts_a_rebalance(bus: EventBus, topic: str) -> None:
+    publisher = bus.publisher()
+    paused, other = bus.subscribe(f"g-{topic}", [topic]), bus.subscribe(f"g-{topic}", [topic])
+    publisher.publish([Message(topic, b"k%d" % n, b"first") for n in range(9)])
+    deadline, found = time.monotonic() + 40, []
+    while len(found) < 9 and time.monotonic() < deadline:
+        found += paused.poll(seconds=0.5, limit=100) + other.poll(seconds=0.5, limit=100)
+    assert len(found) >= 9  # both are members and read their parts
+    paused.commit()
+    other.commit()
+    paused.pause()
+    other.close()  # its partitions go to the one that is paused
+    publisher.publish([Message(topic, b"k%d" % n, b"second") for n in range(9)])
+    assert _drain(paused, 1, seconds=12.0) == []
+    paused.resume()
+    assert [m.value for m in _drain(paused, 9)].count(b"second") == 9
+    paused.close()
+    publisher.close()

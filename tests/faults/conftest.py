@@ -1,3 +1,5 @@
+"""The bench, for faults."""
+
 from tests.ingestion.fakes import bench
 
 __all__ = ["bench"]

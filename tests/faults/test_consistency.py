@@ -168,12 +168,12 @@ def test_a_live_build_of_a_deleted_document_is_an_orphan(bench: Workbench, sent:
 
 
 def test_poison_has_to_be_a_dead_letter_with_its_cause(bench: Workbench) -> None:
-    poison = [Poison(name, "not_json", b"{", ("not_json",)) for name in ("kept", "wrong", "missing")]
-    DeadLetter.objects.create(topic="t", key=b"kept", value=b"{", cause="not_json", reason="r")
-    DeadLetter.objects.create(topic="t", key=b"wrong", value=b"{", cause="too_large", reason="r")
+    poison = [Poison(name, "not_json", b"{", ("not_json",)) for name in ("poison-00-kept", "poison-00-wrong", "poison-00-missing")]
+    DeadLetter.objects.create(topic="t", key=b"drill/poison-00-kept", value=b"{", cause="not_json", reason="r")
+    DeadLetter.objects.create(topic="t", key=None, value=b"{poison-00-wrong", cause="too_large", reason="r")
     letters, wrong = consistency.dead_letters(poison)
     assert letters == 1
-    assert wrong == ["wrong: its dead letter says ['too_large'], not ['not_json']", "missing: no dead letter"]
+    assert wrong == ["poison-00-wrong: its dead letter says ['too_large'], not ['not_json']", "poison-00-missing: no dead letter"]
 
 
 @pytest.mark.parametrize("flaw", ["", "lost", "doubled", "stuck", "orphans", "letters", "back"])

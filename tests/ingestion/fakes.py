@@ -9,15 +9,18 @@ from uuid import UUID
 import pytest
 from django.conf import LazySettings
 
-from ingestion.domain.events import DOCUMENTS_TOPIC
-from ingestion.models import Corpus, Document, Job, OutboxEvent
+from ingestion.domain.events import INTAKE_TOPICS
+from ingestion.models import Corpus, Document, Job, OutboxEvent, Page, User
 from ingestion.seams import load
 from ingestion.seams.event_bus import Message
 from ingestion.seams.task_queue.memory import MemoryQueue
+from ingestion.selectors.evidence import page_visible
+from ingestion.selectors.visibility import asker_for
 from ingestion.services.corpora import corpus_create
 from ingestion.services.documents import document_submit
 from ingestion.services.events import event_apply, event_receive
 from ingestion.services.pipeline import pipeline_fingerprint, stage_run_execute
+from ingestion.services.purge import RUN_PURGE_TASK, document_purge
 from tests.people import Cast, make_cast
 
 FAKE_SEAMS = {
@@ -55,7 +58,7 @@ class Workbench:
     def messages(self) -> list[Message]:
         """What the outbox would publish to the topic of documents, and marks it as published."""
         found = []
-        for row in OutboxEvent.objects.filter(topic=DOCUMENTS_TOPIC, published_at__isnull=True).order_by("id"):
+        for row in OutboxEvent.objects.filter(topic__in=INTAKE_TOPICS, published_at__isnull=True).order_by("id"):
             self.offset += 1
             found.append(Message(row.topic, row.key.encode(), json.dumps(row.payload).encode(), {}, 0, self.offset))
             row.published_at = row.created_at
@@ -72,7 +75,11 @@ class Workbench:
         """Do every task that was offered; returns how many."""
         done = 0
         while done < limit and (task := self.queue.take()):
-            stage_run_execute(UUID(task[1][0]), "test")
+            name, (identifier, *_) = task[0], task[1]
+            if name == RUN_PURGE_TASK:
+                document_purge(UUID(identifier))
+            else:
+                stage_run_execute(UUID(identifier), "test")
             done += 1
         return done
 
@@ -82,6 +89,12 @@ class Workbench:
         self.deliver()
         self.work()
         return Document.objects.get(external_id=external_id, corpus__organisation=self.cast.organisation)
+
+    def sees(self, username: str, document: Document) -> bool:
+        """Whether the person may see a page of the live version."""
+        document.refresh_from_db()
+        pages = set(Page.objects.filter(build=document.live_build).values_list("id", flat=True))
+        return bool(page_visible(asker_for(User.objects.get(username=username)), pages))
 
     def newest_job(self) -> Job:
         return Job.objects.order_by("-created_at").first()

@@ -31,7 +31,7 @@ def _event(bench: Workbench, kind: str, revision: int, text: str = "", access: t
 
 def _apply(bench: Workbench, *events: bytes) -> Document:
     for event in events:
-        inbox_id = event_receive(Message(DOCUMENTS_TOPIC, b"k", event))
+        inbox_id = event_receive(Message(DOCUMENTS_TOPIC, b"library/a.pdf", event))
         assert inbox_id is not None
         event_apply(inbox_id)
     bench.work()
@@ -79,7 +79,7 @@ def test_a_list_does_not_bring_a_deleted_document_back(bench: Workbench) -> None
 def test_a_refused_event_leaves_no_document_behind(bench: Workbench) -> None:
     stranger = json.loads(_event(bench, "created", 1, "a text"))
     stranger["data"]["blob"]["sha256"] = "0" * 64
-    event_apply(event_receive(Message(DOCUMENTS_TOPIC, b"k", json.dumps(stranger).encode())))
+    event_apply(event_receive(Message(DOCUMENTS_TOPIC, b"library/a.pdf", json.dumps(stranger).encode())))
     assert not Document.objects.exists()
     assert DeadLetter.objects.get().cause == "unknown_blob"
 

@@ -282,7 +282,7 @@ def test_an_event_of_a_stranger_is_refused(bench: Workbench) -> None:
 def test_an_event_for_an_unknown_corpus_waits_for_it(bench: Workbench) -> None:
     bench.submit("text")
     message = bench.messages()[0]
-    early = Message(message.topic, message.key, message.value.replace(b'"library"', b'"later"'), {}, 0, 99)
+    early = Message(message.topic, b"later/a.pdf", message.value.replace(b'"library"', b'"later"'), {}, 0, 99)
     inbox = event_receive(early)
     assert event_apply(inbox).value == "waiting"
     bench.corpus("later")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 
 import pytest
+from django.core.management import get_commands, load_command_class
 
 from docmemo_site.settings import env
 from ingestion.domain.events import EventType
@@ -51,3 +53,28 @@ def test_the_readme_names_every_command() -> None:
         "quickstart",
     }
     assert [name for name in sorted(commands) if name not in readme] == []
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """The command's options, with those of its subcommands."""
+    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return set(parser._option_string_actions).union(*(_options(p) for action in inner for p in action.choices.values()))
+
+
+def test_every_command_in_the_documents_exists() -> None:
+    """Each `manage.py X` of the documents is a command, and each option after it is one of that command's."""
+    commands = get_commands()
+    wrong = []
+    for path in (ROOT / "README.md", *sorted((ROOT / "ops").glob("*.md"))):
+        for line in re.findall(r"manage\.py ([^`\n]+)", path.read_text(encoding="utf-8")):
+            name = re.match(r"[a-z_]+", line)
+            if name is None:  # such as `manage.py X`
+                continue
+            if name.group() not in commands:
+                wrong.append(f"{path.name}: {line}")
+                continue
+            parser = load_command_class(commands[name.group()], name.group()).create_parser("manage.py", name.group())
+            words = re.split(r"[,;(]|manage\.py", line)[0]
+            known = _options(parser)
+            wrong += [f"{path.name}: {line}" for option in re.findall(r"--[a-z-]+", words) if option not in known]
+    assert not wrong

@@ -10,6 +10,9 @@ from django.test import Client
 
 from docmemo_site.logging_lines import OneLine
 
+# Every answer looks whether code and database fit.
+pytestmark = pytest.mark.usefixtures("committed_db")
+
 
 @pytest.fixture
 def headers() -> dict[str, str]:

@@ -138,3 +138,12 @@ def test_a_database_address_that_is_none_is_refused(url: str) -> None:
 def test_passwords_with_signs_survive() -> None:
     found = addresses.database("default", "DATABASE_URL", "postgresql://u:p%40ss%2Fw%3Ard@h/d")
     assert found["PASSWORD"] == "p@ss/w:rd"
+
+
+def test_secrets_of_sources_have_names_of_the_operators_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCMEMO_SOURCE_SECRET_ARCHIVE_KEY", "value")
+    monkeypatch.setenv("DOCMEMO_SOURCE_SECRET_EMPTY", "")
+    monkeypatch.setenv("DOCMEMO_SUORCE_SECRET_KEY", "misspelt")
+    found = env.source_secrets()
+    assert found["DOCMEMO_SOURCE_SECRET_ARCHIVE_KEY"] == "value" and "DOCMEMO_SOURCE_SECRET_EMPTY" not in found
+    assert "DOCMEMO_SUORCE_SECRET_KEY" in env.unknown_names() and "DOCMEMO_SOURCE_SECRET_ARCHIVE_KEY" not in env.unknown_names()

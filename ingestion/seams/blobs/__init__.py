@@ -29,5 +29,8 @@ class Blobs(Protocol):
     def delete(self, key: str) -> None:
         """Remove the blob; a key that is not there is a no-op."""
 
+    def unfinished_clear(self, older_than_seconds: float, only_count: bool = False) -> int:
+        """Remove, or only count, what puts that were cut off have left behind, if it is older; returns how many files."""
+
     def keys(self, prefix: str = "") -> Iterator[str]:
         """All keys that start with `prefix`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -53,8 +54,17 @@ class FilesystemBlobs:
     def delete(self, key: str) -> None:
         self._path(key).unlink(missing_ok=True)
 
+    def unfinished_clear(self, older_than_seconds: float, only_count: bool = False) -> int:
+        left = [path for path in self.root.rglob(".new-*") if time.time() - path.stat().st_mtime > older_than_seconds]
+        for path in left if not only_count else ():
+            path.unlink(missing_ok=True)
+        return len(left)
+
     def keys(self, prefix: str = "") -> Iterator[str]:
-        for path in self.root.rglob("*"):
+        folder = self.root / prefix.rpartition("/")[0]  # not the whole store for what lies in one folder of it
+        if ".." in folder.parts:
+            raise ValueError("the key leaves the blob store")
+        for path in folder.rglob("*"):
             if path.is_file() and not path.name.startswith(".new-"):
                 key = path.relative_to(self.root).as_posix()
                 if key.startswith(prefix):

@@ -9,11 +9,11 @@ from uuid import UUID
 class DerivedStore(Protocol):
     name: str
 
-    def count(self, document: UUID) -> int:
-        """How many rows or files still rest on the document."""
+    def count(self, document: UUID, versions: frozenset[UUID]) -> int:
+        """How many rows or files rest on these versions of the document."""
 
-    def purge(self, document: UUID) -> int:
-        """Remove them all; returns how many there were."""
+    def purge(self, document: UUID, versions: frozenset[UUID]) -> int:
+        """Remove them all; returns how many there were. Doing it twice is harmless."""
 
 
 _stores: dict[str, DerivedStore] = {}

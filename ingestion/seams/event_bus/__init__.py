@@ -34,6 +34,11 @@ class Subscription(Protocol):
     def commit(self) -> None:
         """Everything that was polled is done with."""
 
+    def pause(self) -> None:
+        """Deliver nothing until `resume`, also from partitions that are assigned meanwhile; polling goes on, so membership does too."""
+
+    def resume(self) -> None: ...
+
     def close(self) -> None: ...
 
 

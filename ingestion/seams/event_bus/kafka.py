@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from ingestion.seams.event_bus import BusUnavailable, Message
@@ -97,10 +98,12 @@ class KafkaPublisher:
 
 
 class KafkaSubscription:
+    """Rebalances cooperatively: what a member keeps, it goes on reading while others come and go."""
+
     def __init__(self, client: Mapping[str, Any], group: str, topics: Sequence[str]) -> None:
+        self.paused = False
         try:
             self.consumer = KafkaConsumer(
-                *topics,
                 **client,
                 group_id=group,
                 enable_auto_commit=False,
@@ -108,9 +111,19 @@ class KafkaSubscription:
                 session_timeout_ms=6000,
                 heartbeat_interval_ms=2000,
                 max_partition_fetch_bytes=4 * MAX_MESSAGE_BYTES,
+                partition_assignment_strategy=[CooperativeStickyAssignor],
             )
+            self.consumer.subscribe(topics=list(topics), listener=_PauseKept(self))
         except KafkaError as error:
             raise BusUnavailable(str(error)) from error
+
+    def pause(self) -> None:
+        self.paused = True
+        self.consumer.pause(*self.consumer.assignment())
+
+    def resume(self) -> None:
+        self.paused = False
+        self.consumer.resume(*self.consumer.paused())
 
     def poll(self, seconds: float, limit: int) -> list[Message]:
         try:
@@ -128,6 +141,20 @@ class KafkaSubscription:
 
     def close(self) -> None:
         self.consumer.close(autocommit=False)
+
+
+class _PauseKept(ConsumerRebalanceListener):
+    """A pause outlasts a rebalance: partitions that are assigned meanwhile are paused as well."""
+
+    def __init__(self, subscription: KafkaSubscription) -> None:
+        self.subscription = subscription
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        """Nothing is held back: what was polled and not committed is read again by whoever gets the partition."""
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        if self.subscription.paused:
+            self.subscription.consumer.pause(*assigned)
 
 
 def _message(record: Any) -> Message:

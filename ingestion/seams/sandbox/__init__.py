@@ -14,6 +14,7 @@ import json
 import logging
 import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -143,7 +144,9 @@ def _kill_group(pid: int) -> None:
 def _reap(child: subprocess.Popen[bytes]) -> tuple[int, int]:
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)  # Popen must not wait for it again
-    return child.returncode, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    # Linux counts the peak of whoever started the child as the child's own: up to there the number tells nothing of it.
+    peak = usage.ru_maxrss if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss else 0
+    return child.returncode, peak * (1 if sys.platform == "darwin" else 1024)
 
 
 def _read(items: Path) -> tuple[list[Any], dict[str, Any] | None]:

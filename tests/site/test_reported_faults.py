@@ -1,0 +1,26 @@
+"""Each fault that others reported has a test here, or a reason why it cannot arise."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SECTIONS = (1, 2, 3, 5, 7, 9, 11, 12, 13, 14, 16, 17, 19, 21, 22, 23, 25, 26, 28, 29, 30, 32, 34, 36, 37, 38, 40, 41, 43, 44, 46, 47, 48)
+SECTIONS += (50, 51, 52, 54, 55, 56, 57, 58, 59, 61, 64, 66, 67, 68, 69, 70)
+
+
+def _rows() -> dict[int, str]:
+    text = (ROOT / "ops" / "reported-faults.md").read_text(encoding="utf-8")
+    return {int(number): rest for number, rest in re.findall(r"^\| (\d+) \|(.*)\|$", text, re.MULTILINE)}
+
+
+def test_every_entry_is_there() -> None:
+    assert sorted(_rows()) == sorted(SECTIONS)
+
+
+def test_every_test_that_is_named_exists() -> None:
+    defined = {name for file in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", file.read_text("utf-8"))}
+    named = {name for row in _rows().values() for name in re.findall(r"`(test_\w+)`", row)}
+    assert all("`test_" in row for row in _rows().values())
+    assert named - defined == set()
