@@ -36,6 +36,7 @@ from ingestion.models import (
     PassageVector,
     PooledVector,
     Principal,
+    Purge,
     StageRun,
 )
 
@@ -118,7 +119,7 @@ def _sets(access: Access) -> tuple[frozenset[str] | None, frozenset[str]]:
 
 def announcements_lost(on_topic: Iterable[bytes]) -> list[str]:
     """Published builds that the outside was never told of, where the broker keeps what it was given."""
-    told = Counter(said.get("build") for said in map(json.loads, on_topic) if said.get("type") == PUBLISHED)
+    told = Counter(said["data"]["build"] for said in map(json.loads, on_topic) if said.get("type") == PUBLISHED)
     builds = BuildLiveness.objects.values_list("build_id", flat=True).distinct()
     return [f"build {build} was published and nobody was told" for build in builds if str(build) not in told]
 
@@ -156,7 +157,7 @@ def _told_twice(corpus: Corpus) -> list[str]:
     found = [f"inbox event {event} took effect {times} times" for event, times in applied.items() if times > 1]
     told: Counter[str] = Counter()
     for payload in OutboxEvent.objects.filter(type=PUBLISHED).values_list("payload", flat=True):
-        told[payload.get("build")] += 1
+        told[payload["data"]["build"]] += 1
     found += [f"build {build} was announced {times} times" for build, times in told.items() if times > 1]
     published = entries.filter(act=PUBLISHED).values_list("body", flat=True)
     times_published = Counter(body.get("build") for body in published)
@@ -175,6 +176,7 @@ def stuck() -> list[str]:
         found.append(f"inbox event {event.event_id} ({event.external_id}) is {event.state}")
     for row in OutboxEvent.objects.filter(published_at__isnull=True):
         found.append(f"outbox row {row.id} ({row.type}) is not published")
+    found += [f"the purge of {p.document_id} has not happened" for p in Purge.objects.filter(purged_at__isnull=True)]
     found += [f"build {b.id} of {b.document_id} is building" for b in Build.objects.filter(state="building")]
     return found
 

@@ -92,7 +92,7 @@ def test_a_deletion_that_did_not_happen_is_lost(bench: Workbench, sent: list[Sen
 
 def test_a_publication_that_nobody_was_told_of_is_lost(bench: Workbench, sent: list[Sent]) -> None:
     told = Build.objects.get(document__external_id="a.pdf")
-    said = b'{"type": "document.version.published", "build": "%s"}' % str(told.id).encode()
+    said = b'{"type": "document.version.published", "data": {"build": "%s"}}' % str(told.id).encode()
     untold = Build.objects.get(document__external_id="b.pdf")
     assert consistency.announcements_lost([said, said]) == [f"build {untold.id} was published and nobody was told"]
 
@@ -115,7 +115,7 @@ def test_a_second_announcement_and_a_second_effect_are_doublings(bench: Workbenc
     with transaction.atomic():
         audit_append(organisation=bench.cast.organisation, act="document.updated", subject="x", actor="t", body={"event": str(event.id)})
     doubled = _findings(bench, sent).doubled
-    assert f"build {first.payload['build']} was announced 2 times" in doubled
+    assert f"build {first.payload['data']['build']} was announced 2 times" in doubled
     assert f"inbox event {event.id} took effect 2 times" in doubled
 
 
