@@ -109,6 +109,7 @@ PIPELINE = {
     "LEASE_SECONDS": 60,
     "MAX_ATTEMPTS": env.number("DOCMEMO_STAGE_ATTEMPTS"),
     "DEADLINES": env.amounts("DOCMEMO_STAGE_DEADLINES"),
+    "OFFER_AGAIN_SECONDS": 120,
     "AUDIT_HEADS_DIR": DOCMEMO_HOME / "heads",
     "MIN_FREE_BYTES": env.number("DOCMEMO_MIN_FREE_BYTES"),
     # What is kept where; each is looked at before much is written.

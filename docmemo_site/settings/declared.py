@@ -209,6 +209,13 @@ SETTINGS: tuple[Setting, ...] = (
         "KAFKA_HOME",
         "folder",
         None,
-        "Tests only: an Apache Kafka to test against beside the embedded broker.",
+        "Tests and drills only: an Apache Kafka to test against beside the embedded broker.",
+    ),
+    Setting(
+        "DOCMEMO_DRILL_WITHOUT",
+        "choice",
+        "",
+        "Drills only: a safeguard that is turned off to prove that the drill then fails.",
+        choices=("", "lease", "commit-order"),
     ),
 )

@@ -6,9 +6,9 @@
     corpus.created | corpus.updated       name and the whole access list: the ceiling of all that is in it
     corpus.deleted                        the tombstone of the corpus and of every document in it
 
-`sequence` (a CloudEvents extension) is the revision of the document or corpus: it only grows, and a lower one arriving late has no
-effect. Structured mode has the whole event in the message's value; binary mode has the attributes in headers `ce_*`, the data in the
-value. And what is sent: the outcomes of documents and answers, as CloudEvents in structured mode.
+`sequence` (a CloudEvents extension) is the revision of the document or corpus: it only grows, and a lower one arriving late changes
+nothing that a higher one has said. Structured mode has the whole event in the message's value; binary mode has the attributes in
+headers `ce_*`, the data in the value. And what is sent: the outcomes of documents and answers, as CloudEvents in structured mode.
 """
 
 from __future__ import annotations

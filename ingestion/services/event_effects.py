@@ -13,8 +13,8 @@ from ingestion.services.pipeline import pipeline_fingerprint
 from ingestion.services.purge import purge_request
 
 
-def document_take_effect(event: InboxEvent, document: Document) -> str:
-    """Change the document as the event says; returns why it cannot, or an empty string."""
+def document_take_effect(event: InboxEvent, document: Document, *, content: bool = True, access: bool = True) -> str:
+    """Change the document as those parts of the event say that are news; returns why it cannot, or an empty string."""
     if event.type == EventType.DELETED:
         document_delete(document, event.revision)
         return ""
@@ -26,18 +26,19 @@ def document_take_effect(event: InboxEvent, document: Document) -> str:
         blob = Blob.objects.filter(organisation_id=document.organisation_id, sha256=reference["sha256"]).first()
         if blob is None:
             return "unknown_blob: the blob is not one of this organisation's"
-    access = event.payload.get("access")
-    if event.type == EventType.ACCESS_CHANGED and document.deleted_at is not None:
+    lists = event.payload.get("access") if access else None
+    if document.deleted_at is not None and not content:
         # kept on the tombstone, for a later life of the document
-        _put_access(document, AccessData.model_validate(access or {}))
+        _put_access(document, AccessData.model_validate(lists or {}))
         return ""
     document.deleted_at = None  # sent again after deletion: a new life under the same id
-    document.title = event.payload.get("title") or document.title or event.payload.get("file_name") or document.external_id
-    document.title = document.title[:500]
+    if content or not document.title:
+        title = event.payload.get("title") or document.title or event.payload.get("file_name") or document.external_id
+        document.title = title[:500]
     document.save()
-    if access is not None:
-        _put_access(document, AccessData.model_validate(access))
-    if blob is not None and event.type != EventType.ACCESS_CHANGED:
+    if lists is not None:
+        _put_access(document, AccessData.model_validate(lists))
+    if blob is not None and content:
         job_start(document=document, version=_version_for(event, document, blob), fingerprint=pipeline_fingerprint())
     return ""
 

@@ -127,12 +127,16 @@ def _inline_blob(source: Source, content: str) -> dict[str, Any]:
 @transaction.atomic
 def dead_letter_keep(message: Message, cause: str, reason: str, inbox: InboxEvent | None = None) -> None:
     """Keep what could not be taken in, with its cause; the topic gets a copy of the cause, not of the content."""
+    offset = message.offset
+    twin = DeadLetter.objects.filter(topic=message.topic, partition=message.partition, offset=offset, offset__gte=0).first()
+    if twin is not None and bytes(twin.value) != message.value[:MAX_KEPT_BYTES]:
+        offset = -1  # the embedded broker counts from nothing again after a restart: another message at a known place
     try:
         with transaction.atomic():
             letter = DeadLetter.objects.create(
                 topic=message.topic,
                 partition=message.partition,
-                offset=message.offset,
+                offset=offset,
                 key=message.key,
                 value=message.value[:MAX_KEPT_BYTES],
                 headers={name: value.decode("latin-1")[:1000] for name, value in list(message.headers.items())[:30]},
@@ -195,16 +199,19 @@ def _apply_to_document(event: InboxEvent) -> InboxState:
         return _settle(event, InboxState.DEAD, "corpus_deleted: the corpus was deleted")
     if event.source.corpora.exists() and not event.source.corpora.filter(id=corpus.id).exists():
         return _settle(event, InboxState.DEAD, "not_allowed: the source may not write to this corpus")
-    document, _ = Document.objects.get_or_create(
+    document, made = Document.objects.get_or_create(
         corpus=corpus, external_id=event.external_id, defaults={"organisation_id": corpus.organisation_id}
     )
     document = Document.objects.select_for_update(of=("self",)).select_related("corpus", "organisation").get(id=document.id)
-    if event.revision <= document.revision:
+    content, access = _still_news(event, document)
+    if not content and not access:
         return _settle(event, InboxState.STALE, f"revision {event.revision} came after {document.revision}")
-    refusal = document_take_effect(event, document)
+    refusal = document_take_effect(event, document, content=content, access=access)
     if refusal:
+        if made:  # a refused event leaves no document behind
+            document.delete()
         return _settle(event, InboxState.DEAD, refusal)
-    document.revision = event.revision
+    document.revision = max(document.revision, event.revision)
     document.save()
     return _applied(event, str(document.id))
 
@@ -215,6 +222,28 @@ def _applied(event: InboxEvent, subject: str) -> InboxState:
         body={"event": str(event.id), "revision": event.revision},
     )  # fmt: skip
     return _settle(event, InboxState.APPLIED, "")
+
+
+def _still_news(event: InboxEvent, document: Document) -> tuple[bool, bool]:
+    """Whether the event's content (or deletion) and its access list are newer than what is in effect.
+
+    A list does not carry content: one that overtook its document's content must not make that content stale.
+    """
+    content = event.type != EventType.ACCESS_CHANGED
+    access = event.type != EventType.DELETED and event.payload.get("access") is not None
+    if event.revision > document.revision:
+        return content, True
+    newer = InboxEvent.objects.filter(
+        source__organisation_id=document.organisation_id, corpus_slug=event.corpus_slug, external_id=event.external_id,
+        state=InboxState.APPLIED, revision__gte=event.revision,
+    )  # fmt: skip
+    applied = list(newer.values_list("type", "payload"))
+    if not applied:  # what they said is no longer kept: a late event must not be taken for news
+        return False, False
+    for kind, payload in applied:
+        content = content and kind == EventType.ACCESS_CHANGED
+        access = access and payload.get("access") is None
+    return content and event.revision > document.purged_through, access
 
 
 def _wait_for_corpus(event: InboxEvent) -> InboxState:

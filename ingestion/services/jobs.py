@@ -88,8 +88,9 @@ def job_end(job: Job, state: JobState, *, code: str = "", reason: str = "", stag
     StageRun.objects.filter(job=job, state__in=[StageState.PENDING, StageState.RUNNING]).update(
         state=StageState.CANCELLED.value, lease_until=None, finished_at=timezone.now()
     )
-    # whatever it ended with: a build that nothing works on any more is not under way
-    Build.objects.filter(id=job.build_id, state=BuildState.BUILDING).update(state=BuildState.FAILED.value)
+    # what was cancelled may be retried and goes on with its build; what was superseded may not
+    build_end = BuildState.WITHDRAWN if state is JobState.SUPERSEDED else BuildState.FAILED
+    Build.objects.filter(id=job.build_id, state=BuildState.BUILDING).update(state=build_end.value)
     if state in (JobState.FAILED, JobState.QUARANTINED):
         document_outcome_announce(job.document, OutcomeType.FAILED, version=job.version.number, code=code, stage=stage)
         audit_append(

@@ -23,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 RUN_STAGE_TASK = "docmemo.run_stage"
 WINDOWS_IN_FLIGHT = 4  # of one job: a large document leaves room for small ones
-OFFER_AGAIN_AFTER = timedelta(seconds=120)
 PATIENT_AFTER_PAGE, PATIENCE = 200, 3
 PRIORITIES = {stage.name: stage.priority for stage in PIPELINE}
 JOBS_A_PASS = 2000
@@ -58,7 +57,7 @@ def runs_offer(job_id: UUID, rooms: Rooms | None = None) -> int:
     Nothing of a paused job is offered. The sweeper does what this misses.
     """
     now, rooms = timezone.now(), rooms or Rooms()
-    stale = now - OFFER_AGAIN_AFTER
+    stale = now - _patience()
     held = StageRun.objects.filter(job_id=job_id).filter(
         Q(state=StageState.RUNNING) | Q(state=StageState.PENDING, offered_at__gt=stale)
     )
@@ -84,7 +83,7 @@ def runs_offer(job_id: UUID, rooms: Rooms | None = None) -> int:
 def due_offer() -> int:
     """Offer what is due of every open job, the job that has waited longest first, until the queues are full; returns how many."""
     now = timezone.now()
-    due = StageRun.objects.filter(OPEN_JOB, _not_offered(now - OFFER_AGAIN_AFTER), state=StageState.PENDING, due_at__lte=now)
+    due = StageRun.objects.filter(OPEN_JOB, _not_offered(now - _patience()), state=StageState.PENDING, due_at__lte=now)
     rooms, offered, full = Rooms(), 0, set()
     jobs = due.values("job_id", "queue").annotate(since=Min("due_at")).order_by("since")
     for row in list(jobs[:JOBS_A_PASS]):
@@ -97,6 +96,11 @@ def due_offer() -> int:
             return offered
         offered += runs_offer(row["job_id"], rooms)
     return offered
+
+
+def _patience() -> timedelta:
+    """How long a task that was offered may wait in its queue before it is offered again."""
+    return timedelta(seconds=settings.PIPELINE["OFFER_AGAIN_SECONDS"])
 
 
 def _not_offered(stale: object) -> Q:

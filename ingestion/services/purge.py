@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Model, Q
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from ingestion.domain.events import INTAKE_TOPICS, document_key
@@ -112,7 +112,8 @@ def document_purge(purge_id: UUID) -> dict[str, int]:
         removed[model._meta.model_name] += _rows_delete(model, lookup, ids)
     removed["picture"] += _pictures_delete(document.organisation_id, builds)
     removed["documentversion"] += DocumentVersion.objects.filter(id__in=ids).delete()[1].get("ingestion.DocumentVersion", 0)
-    removed["blob"] += sum(blob_release(document, sha256, purge) for sha256 in sorted({v.content_sha256 for v in versions}))
+    contents = {version.content_sha256 for version in versions} | _contents_of_events(document, purge.through_revision)
+    removed["blob"] += sum(blob_release(document, sha256, purge) for sha256 in sorted(contents))
     removed["event"] += _events_blank(document, purge.through_revision)
     removed["payload"] += payloads_erase(organisation=document.organisation, document=document.id, actor="purge")
     _receipt_write(purge, removed)
@@ -150,14 +151,25 @@ def blob_release(document: Document, sha256: str, purge: Purge) -> bool:
     return True
 
 
+def _events_of(document: Document, through_revision: int) -> QuerySet[InboxEvent]:
+    return InboxEvent.objects.filter(
+        source__organisation_id=document.organisation_id, corpus_slug=document.corpus.slug, external_id=document.external_id,
+        revision__lte=through_revision,
+    )  # fmt: skip
+
+
+def _contents_of_events(document: Document, through_revision: int) -> set[str]:
+    """Contents that came with an event and never became a version, since a newer event was in effect already."""
+    found = _events_of(document, through_revision).values_list("payload__blob__sha256", flat=True)
+    return {sha256 for sha256 in found if sha256}
+
+
 def _events_blank(document: Document, through_revision: int) -> int:
     """Titles, file names and contents go from the events that brought the document; what they were, and when, stays."""
     organisation, slug = document.organisation, document.corpus.slug
     key = document_key(slug, document.external_id)
     blanked = (
-        InboxEvent.objects.filter(
-            source__organisation=organisation, corpus_slug=slug, external_id=document.external_id, revision__lte=through_revision
-        )
+        _events_of(document, through_revision)
         .exclude(payload={"purged": True})
         .exclude(state__in=[InboxState.RECEIVED, InboxState.WAITING])
         .update(payload={"purged": True})

@@ -26,7 +26,7 @@ from ingestion.seams import load
 from ingestion.seams.event_bus import Message
 from ingestion.services.audit import audit_verify
 from ingestion.services.documents import document_withdraw
-from ingestion.services.events import event_receive
+from ingestion.services.events import event_apply, event_receive
 from ingestion.services.purge import DERIVED_ROWS, document_purge, document_remains, purges_offer_due
 from ingestion.stages.render import picture_key
 from qa.models import Answer, Citation, Claim, Question, Round, Run, RunPin
@@ -100,6 +100,19 @@ def test_bytes_that_another_document_shares_stay(bench: Workbench) -> None:
     with load("blobs").local_path(second.live_version.blob.key) as path:
         assert path.read_bytes() == TEXT.encode()
     forget(bench, second)
+    assert Blob.objects.count() == 0 and not list(load("blobs").keys())
+
+
+def test_bytes_that_came_too_late_to_become_a_version_go_as_well(bench: Workbench) -> None:
+    bench.submit("what came late")
+    bench.submit(TEXT)
+    late, first = bench.messages()
+    event_apply(event_receive(first))
+    event_apply(event_receive(late))
+    bench.work()
+    document = Document.objects.get()
+    assert Blob.objects.count() == 2 and DocumentVersion.objects.count() == 1
+    forget(bench, document)
     assert Blob.objects.count() == 0 and not list(load("blobs").keys())
 
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,20 +31,8 @@ class FilesystemBlobs:
         if path.exists():
             return path.stat().st_size
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                if isinstance(source, bytes):
-                    file.write(source)
-                else:
-                    with source.open("rb") as origin:
-                        shutil.copyfileobj(origin, file, 1 << 20)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        if not _put_nameless(path, source):
+            _put_renamed(path, source)
         return path.stat().st_size
 
     def open(self, key: str) -> BinaryIO:
@@ -81,3 +69,44 @@ class FilesystemBlobs:
                 key = path.relative_to(self.root).as_posix()
                 if key.startswith(prefix):
                     yield key
+
+
+def _put_nameless(path: Path, source: Path | bytes) -> bool:
+    """Write a file that gets its name when it is whole: a writer that dies leaves nothing behind. False where there are none such."""
+    if not hasattr(os, "O_TMPFILE"):
+        return False
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600)
+        except OSError:  # a file system that does not know them
+            return False
+        with os.fdopen(handle, "wb") as file:
+            _fill(file, source)
+            with suppress(FileExistsError):  # another writer of the same content was first
+                # the folder makes Python call linkat, which follows the link in /proc
+                os.link(f"/proc/self/fd/{handle}", path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=True)
+        return True
+    finally:
+        os.close(folder)
+
+
+def _put_renamed(path: Path, source: Path | bytes) -> None:
+    handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _fill(file, source)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _fill(file: BinaryIO, source: Path | bytes) -> None:
+    if isinstance(source, bytes):
+        file.write(source)
+    else:
+        with source.open("rb") as origin:
+            shutil.copyfileobj(origin, file, 1 << 20)
+    file.flush()
+    os.fsync(file.fileno())

@@ -113,6 +113,7 @@ class KafkaSubscription:
 
     def __init__(self, client: Mapping[str, Any], group: str, topics: Sequence[str]) -> None:
         self.paused = False
+        self.looked_at = 0.0
         try:
             self.consumer = KafkaConsumer(
                 **client,
@@ -136,9 +137,21 @@ class KafkaSubscription:
         self.paused = False
         self.consumer.resume(*self.consumer.paused())
 
+    def _rewind_if_forgotten(self) -> None:
+        """Read from the start where the broker holds less than was read: it forgot everything, and counts from nothing again."""
+        if time.monotonic() < self.looked_at + 5 or not self.consumer.assignment():
+            return
+        self.looked_at = time.monotonic()
+        ends = self.consumer.end_offsets(list(self.consumer.assignment()))
+        ahead = [part for part, end in ends.items() if self.consumer.position(part) > end]
+        if ahead:
+            self.consumer.seek_to_beginning(*ahead)
+
     def poll(self, seconds: float, limit: int) -> list[Message]:
         try:
             records = self.consumer.poll(timeout_ms=int(seconds * 1000), max_records=limit)
+            if not records:
+                self._rewind_if_forgotten()
         except KafkaError as error:
             time.sleep(min(1.0, seconds))
             raise BusUnavailable(str(error)) from error
