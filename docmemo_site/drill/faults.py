@@ -17,6 +17,7 @@ from docmemo_site.drill.brokers import Kafka
 from docmemo_site.drill.embedder import embedder_tell
 from docmemo_site.embedded import control, kafka, postgres, process, services, state
 from docmemo_site.embedded.home import Home
+from docmemo_site.settings.work import workers
 
 PILE_SECONDS = 1.0
 AIM_SECONDS = 12.0  # how long a fault waits for its target to be busy
@@ -113,13 +114,17 @@ class Breaker:
 
     def _worker_main(self) -> str:
         """Kill a worker's main process while one of its processes holds a stage run."""
-        doing, pid = IDLE, self._running("work")
+        mains = {self._running(one.name): one.name for one in workers()}
+        pid, doing = self.draw.choice(sorted(mains)), IDLE
         deadline = time.monotonic() + AIM_SECONDS
         while doing == IDLE and time.monotonic() < deadline:
-            doing = "; ".join(str(held) for held in sightings.held_runs() if process.parent(held.pid) == pid) or IDLE
+            for held in sightings.held_runs():
+                if process.parent(held.pid) in mains:
+                    pid, doing = process.parent(held.pid), str(held)
+                    break
         self._mark()
         os.kill(pid, signal.SIGKILL)
-        self._wait_back("work", pid, doing)
+        self._wait_back(mains[pid], pid, doing)
         return doing
 
     # --- programs of one process ---------------------------------------------------------------------
