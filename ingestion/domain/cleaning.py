@@ -29,6 +29,14 @@ _TOKENS = re.compile(
 )
 _BRACKET_TOKENS = re.compile(r"\[(/?(?:IMG|IMG_BREAK|IMG_END|INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS))\]")
 
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_MARKDOWN = re.compile(r"(\](?=[(\[:])|!(?=\[))")
+_SCHEME = re.compile(
+    r"(?<![A-Za-z0-9])([a-z][a-z0-9+.-]{1,30}(?=:\s*/\s*/)|javascript|vbscript|data(?=:[a-z]+/)|file(?=:/)|mailto|tel|sms):(?=\S)",
+    re.IGNORECASE,
+)
+_BARE_HOST = re.compile(r"\b(www)\.(?=[^\s.])", re.IGNORECASE)
+
 
 @lru_cache(maxsize=8192)
 def clean_character(code: int) -> str:
@@ -71,6 +79,20 @@ def without_tokens(text: str) -> str:
     if "[" in text:
         text = _BRACKET_TOKENS.sub("(\\1)", text)
     return text
+
+
+def inert(text: str) -> str:
+    """The text, to be shown to people: nothing in it is a link, a picture or a tag for whatever program shows it.
+
+    A page may say `![x](https://host/?q=...)`, and a program that draws Markdown would fetch it. Line breaks stay; controls and
+    direction marks go; `https://` becomes `https[:]//`, `<b>` becomes `‹b>`, `](` becomes `] (`. Applied twice it does the same.
+    """
+    lines = ("".join(clean_character(ord(character)) for character in line) for line in text.split("\n"))
+    text = without_tokens("\n".join(lines))
+    text = _TAG.sub("\u2039", text)
+    text = _MARKDOWN.sub("\\1 ", text)
+    text = _SCHEME.sub("\\1[:]", text)
+    return _BARE_HOST.sub("\\1[.]", text)
 
 
 def is_meaningless(code: int) -> bool:

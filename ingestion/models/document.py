@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from ingestion.domain.cleaning import clean_line
 from ingestion.domain.lifecycle import BuildState
 from ingestion.models.access import AccessClass
 from ingestion.models.base import Identified, state_constraint, state_field
@@ -65,7 +66,7 @@ class Document(Identified):
         indexes = [models.Index(fields=["organisation", "live_build"], name="document_live")]
 
     def __str__(self) -> str:
-        return self.title or self.external_id
+        return clean_line(self.title or self.external_id, 1000) or str(self.id)
 
 
 class DocumentVersion(Identified):
