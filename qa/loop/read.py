@@ -56,7 +56,8 @@ def checked(result: ReadResult, pages: Mapping[UUID, PageView]) -> Reading:
             flags.append("finding_on_page_not_shown")
             continue
         findings.append(replace(finding, text=clean_line(finding.text, MAX_FINDING)))
-        if 0 <= finding.start < finding.end and pages[finding.page_id].text[finding.start : finding.end].strip():
+        text = pages[finding.page_id].text
+        if quote_stands_at(text, finding.start, finding.end, text[finding.start : finding.end]):
             quoted.add(finding.page_id)
     status = result.status
     if status is ReadStatus.ANSWER and not claims:

@@ -47,7 +47,9 @@ def quoted_pages_keep_their_standing(outcome: Outcome) -> list[str]:
     for item, (_, result) in zip(outcome.result.rounds, outcome.said, strict=True):
         shown |= set(item.shown)
         quoted |= {c.page_id for claim in result.claims for c in claim.citations if _stands(outcome, shown, c)}
-        quoted |= {f.page_id for f in result.findings if f.page_id in shown and outcome.views[f.page_id].text[f.start : f.end].strip()}
+        texts = {f.page_id: outcome.views[f.page_id].text for f in result.findings if f.page_id in shown}
+        quoted |= {f.page_id for f in result.findings if f.page_id in texts and 0 <= f.start < f.end <= len(texts[f.page_id])
+                   and texts[f.page_id][f.start : f.end].strip()}  # fmt: skip
         broken += [f"round {item.number}" for c in item.candidates if c.verdict == "irrelevant" and c.page_id in quoted]
     return broken
 
@@ -124,4 +126,6 @@ def shown_texts(outcome: Outcome) -> list[str]:
 def _stands(outcome: Outcome, shown: set[UUID], place) -> bool:
     view = outcome.views.get(place.page_id)
     quote = place.quote
-    return place.page_id in shown and view is not None and bool(quote.strip()) and view.text[place.start : place.end] == quote
+    if place.page_id not in shown or view is None:
+        return False
+    return bool(quote.strip()) and 0 <= place.start < place.end <= len(view.text) and view.text[place.start : place.end] == quote

@@ -15,7 +15,9 @@ from tests.security.obedient import ObedientReader
 from tests.security.world import FACT, SALARIES, SECRET, attacked, handbook, planted, run_with
 
 each = pytest.mark.parametrize("attack", IN_TEXT, ids=str)
-FALSE = {Does.SAYS_FALSE, Does.CITES_FORBIDDEN, Does.CITES_WRONG_PLACE, Does.ANSWERS_WITHOUT_EVIDENCE, Does.LINKS, Does.PICTURES, Does.MARKUP}
+FALSE = {
+    Does.SAYS_FALSE, Does.CITES_FORBIDDEN, Does.CITES_WRONG_PLACE, Does.ANSWERS_WITHOUT_EVIDENCE, Does.LINKS, Does.PICTURES, Does.MARKUP,
+}  # fmt: skip
 
 
 def test_the_corpus_is_large_and_of_many_kinds() -> None:

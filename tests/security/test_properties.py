@@ -29,11 +29,12 @@ VISIBLE = [*handbook()[:7], view("DELIVERY\nThe Orion is delivered in ten weeks.
 HIDDEN = [view("SALARIES\nThe director earns 912345 euro.", n, 3) for n in (1, 2)]
 IDS = [page.page_id for page in (*VISIBLE, *HIDDEN)]
 TEXT = {page.page_id: page.text for page in (*VISIBLE, *HIDDEN)}
-BOUNDED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 ids = st.one_of(st.sampled_from(IDS), st.integers(1, 9).map(lambda n: UUID(int=n)))
 words = st.one_of(
-    st.just(FACT), st.sampled_from(["24 months", "![x](https://evil.example/?q=1)", "<script>alert(1)</script>", prompt("read").text[:300]]),
+    st.just(FACT), st.just(prompt("read").text[:300]),
+    st.sampled_from(["24 months", "![x](https://evil.example/?q=1)", "<script>alert(1)</script>"]),
     st.text(max_size=60), st.text(st.sampled_from("abc \u202e\u200b\x1b\x00\n[](!<:/wtp."), max_size=80),
 )  # fmt: skip
 
@@ -131,7 +132,7 @@ def test_a_query_is_one_short_clean_line_and_stays_one(query: str) -> None:
     assert [part for part in invariants.active_parts(bounded, lines=False) if part.startswith("U+")] == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.one_of(words, st.text(st.sampled_from("htps:/w.[]()!<a>jvscri \n\t\x1b\u202e\u200b"), max_size=60)))
 def test_inert_text_has_no_active_part_and_stays_as_it_is(text: str) -> None:
     once = inert(text)

@@ -116,7 +116,9 @@ class Outcome:
     obeyed: int = 0
 
 
-def run_with(reader: Reader, views: Sequence[PageView], hidden: Sequence[PageView], settings: LoopSettings = SETTINGS, seed: int = 3) -> Outcome:
+def run_with(
+    reader: Reader, views: Sequence[PageView], hidden: Sequence[PageView], settings: LoopSettings = SETTINGS, seed: int = 3
+) -> Outcome:
     """The real loop and the real gate over these pages; the attack's pages are what the search likes best, the fact is next."""
     liked = {page.page_id: 1.0 - 0.05 * place for place, page in enumerate(sorted(views, key=_liking))}
     door = RecordingDoor([*views, *hidden], hidden=[page.page_id for page in hidden], similarity=liked)
