@@ -19,7 +19,7 @@ SPACES = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u20
 _INVISIBLE = frozenset(
     [0xAD, 0x61C, 0x180E, 0xFEFF]  # soft hyphen, Arabic letter mark, Mongolian separator, byte order mark
     + [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]  # zero width, direction, format
-    + [*range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE1000)]  # annotation marks; tags and variants of a letter, which can carry whole texts unseen
+    + [*range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE1000)]  # annotation marks; tags, variants of letters: unseen text
     + [*range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)]  # controls of shorthand and of music
 )
 _TOKENS = re.compile(
