@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
@@ -34,29 +33,39 @@ def held_reader() -> Reader:
 
 
 @pytest.fixture
-def pdf_bench(bench: Workbench, settings: LazySettings, tmp_path: Path) -> Workbench:
-    """The workbench with the product's own renderer and parser, and whichever reader is held."""
+def held(bench: Workbench, settings: LazySettings) -> Workbench:
+    """The workbench, whose documents are plain text, with whichever reader is held."""
     settings.SEAMS = {
         **settings.SEAMS,
-        "renderer": {"BACKEND": "ingestion.seams.renderer.pdfium.PdfiumRenderer", "OPTIONS": {}},
-        "parser": {"BACKEND": "ingestion.seams.parser.pdfium_text.PdfiumTextParser", "OPTIONS": {}},
         "language_model": {"BACKEND": "tests.security.conftest.NoModel"},
         "reader": {"BACKEND": "tests.security.conftest.held_reader"},
     }
-    settings.PIPELINE = {**settings.PIPELINE, "PAGE_WINDOW": 25}
     load.cache_clear()
-    pipeline_fingerprint.cache_clear()
     return bench
 
 
 @pytest.fixture
-def ask(pdf_bench: Workbench) -> Callable[..., Run]:
+def pdf_bench(held: Workbench, settings: LazySettings) -> Workbench:
+    """The same with the product's own renderer and parser."""
+    settings.SEAMS = {
+        **settings.SEAMS,
+        "renderer": {"BACKEND": "ingestion.seams.renderer.pdfium.PdfiumRenderer", "OPTIONS": {}},
+        "parser": {"BACKEND": "ingestion.seams.parser.pdfium_text.PdfiumTextParser", "OPTIONS": {}},
+    }
+    settings.PIPELINE = {**settings.PIPELINE, "PAGE_WINDOW": 25}
+    load.cache_clear()
+    pipeline_fingerprint.cache_clear()
+    return held
+
+
+@pytest.fixture
+def ask(held: Workbench) -> Callable[..., Run]:
     """Alice asks, and this reader reads."""
 
     def asked(reader: Reader, **fields: object) -> Run:
         HELD.append(reader)
         load.cache_clear()
-        run = question_ask(user=pdf_bench.cast.alice, corpus_slug="library", text=QUESTION, seed=5, **fields)
+        run = question_ask(user=held.cast.alice, corpus_slug="library", text=QUESTION, seed=5, **fields)
         run_execute(run.id)
         run.refresh_from_db()
         return run

@@ -72,22 +72,6 @@ def test_words_around_the_pages_move_nothing(pdf_bench: Workbench, ask: Callable
     assert {Place.TITLE, Place.FILE_NAME, Place.LABEL} <= met  # else this would show nothing
 
 
-def test_i_an_attack_in_a_paper_that_the_asker_may_not_see_has_no_effect(
-    pdf_bench: Workbench, ask: Callable[..., Run], tmp_path: Path
-) -> None:
-    attack = next(a for a in IN_PDF if a.place is Place.TINY)
-    pdf_bench.publish(paper([], tmp_path / "plain.pdf").read_bytes(), "handbook.pdf")
-    planted, outcomes = paper([attack], tmp_path / "planted.pdf").read_bytes(), []
-    for _ in range(2):
-        reader = ObedientReader(attack, FACT, pictures=False)
-        run = ask(reader)
-        record = [{k: v for k, v in r["record"].items() if k != "cost"} for r in run_record(run)["rounds"]]
-        outcomes.append(repr(({k: v for k, v in run_outcome(run).items() if k not in ("run", "cost")}, record)))
-        assert reader.obeyed == 0 and run.verdict == "answered"
-        pdf_bench.publish(planted, "board.pdf", allow=("board",))
-    assert Document.objects.count() == 2 and outcomes[0] == outcomes[1]
-
-
 def _attacks(group: str) -> list[Attack]:
     return [attack for attack in IN_PDF if attack.place in PLACES[group]]
 
