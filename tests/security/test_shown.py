@@ -27,7 +27,7 @@ from tests.security.world import FACT, QUESTION, cleaned
 
 SHOWY = [a for a in IN_TEXT if a.does in (Does.LINKS, Does.PICTURES, Does.MARKUP)]
 TITLE = "\u202e[Handbook](https://evil.example) <img src=x onerror=alert(1)>\x1b[2J ![i](//evil.example/i)"
-OWN_ATTRIBUTES = {"href", "src", "action", "hx-get", "hx-post", "formaction", "xlink:href"}
+ADDRESSES = {"href", "src", "action", "hx-get", "hx-post", "formaction", "xlink:href"}
 
 
 class _Page(HTMLParser):
@@ -73,30 +73,37 @@ def test_e_json_and_terminal(shown: Run) -> None:
     texts += [citation[key] for claim in outcome["claims"] for citation in claim["citations"] for key in ("title", "label")]
     assert [part for text in texts for part in invariants.active_parts(text)] == []
     printed = outcome_text(outcome)
-    assert invariants.active_parts(printed.replace(": ", " ").replace("]:", "]")) == [] and "\x1b" not in printed
+    assert invariants.active_parts(printed) == []
     assert all(line[:1].isdigit() or line.startswith(("     ", "(")) for line in printed.split("\n"))  # no line is the document's
 
 
-@pytest.mark.parametrize("door", ["run", "citation", "questions", "portal", "audit", "trail"])
-def test_e_portal_and_audit(shown: Run, held: Workbench, door: str) -> None:
+def test_e_portal_console_and_audit(shown: Run, held: Workbench) -> None:
     citation = Citation.objects.filter(claim__answer__run=shown, quote__contains="![logo]").first()
-    address = {
-        "run": reverse("run", args=[shown.id]), "citation": reverse("citation", args=[shown.id, citation.id]),
-        "questions": reverse("questions"), "portal": reverse("portal") + "?corpus=library", "audit": reverse("audit"),
-        "trail": reverse("audit-trail", args=[shown.id]),
-    }  # fmt: skip
-    client = Client()
-    client.force_login(held.cast.auditor if door in ("audit", "trail") else held.cast.alice)
-    response = client.get(address[door])
-    assert response.status_code == 200
-    page = _Page(response.content.decode())
+    document, cast = Document.objects.get(), held.cast
+    visits = [
+        (cast.alice, reverse("run", args=[shown.id])), (cast.alice, reverse("citation", args=[shown.id, citation.id])),
+        (cast.alice, reverse("questions")), (cast.alice, reverse("portal") + "?corpus=library"),
+        (cast.auditor, reverse("audit")), (cast.auditor, reverse("audit-trail", args=[shown.id])),
+        (cast.admin, reverse("console-corpus", args=[document.corpus_id])), (cast.admin, reverse("console-document", args=[document.id])),
+    ]  # fmt: skip
+    for user, address in visits:
+        client = Client()
+        client.force_login(user)
+        response = client.get(address)
+        assert response.status_code == 200 and "img-src 'self'" in response["Content-Security-Policy"], address
+        _is_inert(_Page(response.content.decode()), address)
+
+
+def _is_inert(page: _Page, address: str) -> None:
+    """Every address on the page is this site's own, no tag carries a script, and no text has a mark that hides or turns it."""
     for tag, attributes in page.tags:
+        assert tag not in ("iframe", "object", "embed", "base"), (address, tag)
         for name, value in attributes.items():
-            assert not name.startswith("on"), (tag, name)
-            assert name not in OWN_ATTRIBUTES or (value or "").startswith(("/", "?", "#")) and not (value or "").startswith("//"), value
-    assert sum(tag == "iframe" for tag, _ in page.tags) == 0 and "alert" not in repr([t for t in page.tags if t[0] == "script"])
-    marks = [part for text in page.texts for part in invariants.active_parts(text) if part.startswith("U+")]
-    assert marks == [] and "default-src" in response["Content-Security-Policy"]
+            assert not name.startswith("on"), (address, tag, name)
+            own = (value or "").startswith(("/", "?", "#")) and not (value or "").startswith("//")
+            assert name not in ADDRESSES or own, (address, value)
+    assert "alert" not in repr([tag for tag in page.tags if tag[0] == "script"]), address
+    assert [part for text in page.texts for part in invariants.active_parts(text) if part.startswith("U+")] == [], address
 
 
 def test_i_an_attack_that_the_asker_may_not_see_leaves_everything_as_it_was(held: Workbench, ask: Callable[..., Run]) -> None:
