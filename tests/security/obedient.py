@@ -148,7 +148,8 @@ def _markup(reader: ObedientReader, request: ReadRequest) -> ReadResult:
 
 def _leaks_prompt(reader: ObedientReader, request: ReadRequest) -> ReadResult:
     text = prompt("read").text
-    result = reader.claim(request, f"{reader.fact} {text[:200]} useful_pages irrelevant_pages")
+    # few enough words of the prompt for most of the claim to be borne out by its quote
+    result = reader.claim(request, f"{reader.fact} give your confidence that the answer is right and complete")
     return replace(result, missing=(text[:250], "useful_pages"), refined_query=text)
 
 

@@ -64,6 +64,23 @@ def test_e_what_is_released_is_inert(attack: Attack, verbatim: bool) -> None:
 
 
 @each
+def test_e_a_quote_of_the_attack_itself_is_inert(attack: Attack) -> None:
+    """The longest line of the planted page, word for word: what a verbatim reader may release."""
+    pages = planted(attack)
+    line = max((line for page in pages for line in page.text.split("\n")), key=len)
+    outcome = run_with(ObedientReader(replace(attack, text="never met"), line, verbatim=True), [*handbook(), *pages], [])
+    assert outcome.decision.verdict is EndState.ANSWERED and invariants.citations(outcome) == []
+    assert [part for claim in outcome.decision.claims for part in invariants.active_parts(claim.text)] == []
+
+
+@pytest.mark.parametrize("attack", [a for a in IN_TEXT if a.does is Does.GIVES_UP], ids=str)
+def test_f_not_there_is_not_believed_where_every_page_was_read_and_one_was_quoted(attack: Attack) -> None:
+    outcome = run_with(ObedientReader(attack, FACT), [*handbook()[:3], *planted(attack)], [])
+    assert outcome.obeyed and set(outcome.result.shown) == outcome.visible
+    assert outcome.decision.verdict is EndState.NOT_FOUND
+
+
+@each
 def test_f_the_gate_rests_on_verified_quotes(attack: Attack) -> None:
     outcome = attacked(attack)
     assert invariants.gate_rests_on_quotes(outcome) == []
