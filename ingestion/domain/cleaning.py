@@ -19,7 +19,8 @@ SPACES = frozenset("\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u20
 _INVISIBLE = frozenset(
     [0xAD, 0x61C, 0x180E, 0xFEFF]  # soft hyphen, Arabic letter mark, Mongolian separator, byte order mark
     + [*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070)]  # zero width, direction, format
-    + [*range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080)]  # annotation marks, tags
+    + [*range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE1000)]  # annotation marks; tags, variants of letters: unseen text
+    + [*range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)]  # controls of shorthand and of music
 )
 _TOKENS = re.compile(
     r"<(\|[^<>|\s]{1,60}\||/?(?:image|img|video|audio|vision|start_of_image|end_of_image|image_soft_token|img_context"
@@ -28,6 +29,14 @@ _TOKENS = re.compile(
     re.IGNORECASE,
 )
 _BRACKET_TOKENS = re.compile(r"\[(/?(?:IMG|IMG_BREAK|IMG_END|INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS))\]")
+
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_MARKDOWN = re.compile(r"(\](?=[(\[:])|!(?=\[))")
+_SCHEME = re.compile(
+    r"(?<![A-Za-z0-9])([a-z][a-z0-9+.-]{1,30}(?=:\s*/\s*/)|javascript|vbscript|data(?=:[a-z]+/)|file(?=:/)|mailto|tel|sms):(?=\S)",
+    re.IGNORECASE,
+)
+_BARE_HOST = re.compile(r"\b(www)\.(?=[^\s.])", re.IGNORECASE)
 
 
 @lru_cache(maxsize=8192)
@@ -71,6 +80,20 @@ def without_tokens(text: str) -> str:
     if "[" in text:
         text = _BRACKET_TOKENS.sub("(\\1)", text)
     return text
+
+
+def inert(text: str) -> str:
+    """The text, to be shown to people: nothing in it is a link, a picture or a tag for whatever program shows it.
+
+    A page may say `![x](https://host/?q=...)`, and a program that draws Markdown would fetch it. Line breaks stay; controls and
+    direction marks go; `https://` becomes `https[:]//`, `<b>` becomes `‹b>`, `](` becomes `] (`. Applied twice it does the same.
+    """
+    lines = ("".join(clean_character(ord(character)) for character in line) for line in text.split("\n"))
+    text = without_tokens("\n".join(lines))
+    text = _TAG.sub("\u2039", text)
+    text = _MARKDOWN.sub("\\1 ", text)
+    text = _SCHEME.sub("\\1[:]", text)
+    return _BARE_HOST.sub("\\1[.]", text)
 
 
 def is_meaningless(code: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from ingestion.domain.cleaning import clean_line
 from ingestion.domain.lifecycle import BuildState
 from ingestion.models.access import AccessClass
 from ingestion.models.base import Identified, state_constraint, state_field
@@ -65,7 +66,12 @@ class Document(Identified):
         indexes = [models.Index(fields=["organisation", "live_build"], name="document_live")]
 
     def __str__(self) -> str:
-        return self.title or self.external_id
+        return clean_line(self.title, 1000) or self.shown_id
+
+    @property
+    def shown_id(self) -> str:
+        """The external id as people are shown it: the key itself may hold direction marks or terminal codes."""
+        return clean_line(self.external_id, 1000) or str(self.id)
 
 
 class DocumentVersion(Identified):

@@ -12,6 +12,7 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
+from ingestion.domain.cleaning import clean_line
 from ingestion.domain.events import DOCUMENTS_TOPIC
 from ingestion.domain.lifecycle import InboxState, JobState
 from ingestion.models import (
@@ -217,7 +218,7 @@ def _document_row(document: Document) -> DocumentRow:
     return DocumentRow(
         id=document.id,
         title=document.title,
-        external_id=document.external_id,
+        external_id=document.shown_id,
         live_version=document.live_version.number if document.live_version else None,
         newest_version=document.newest_version,
         pages=document.live_build.page_count if document.live_build else None,
@@ -251,7 +252,7 @@ def _arrivals(corpus: Corpus) -> tuple[Arrival, ...]:
 
 
 def _name(data: dict) -> str:
-    return data.get("title") or data.get("file_name") or data.get("external_id") or ""
+    return clean_line(data.get("title") or data.get("file_name") or data.get("external_id") or "", 1000)
 
 
 def _uuid(text: str) -> UUID | None:
@@ -264,7 +265,7 @@ def _uuid(text: str) -> UUID | None:
 def document_choices(corpus: Corpus, limit: int = 1000) -> list[tuple[str, str]]:
     """(id, title) of the corpus's documents, to choose one of which a new version is handed in."""
     documents = Document.objects.filter(corpus=corpus, deleted_at__isnull=True).order_by("title", "external_id")[:limit]
-    return [(str(document.id), document.title or document.external_id) for document in documents]
+    return [(str(document.id), str(document)) for document in documents]
 
 
 # --- one document ------------------------------------------------------------------------------------

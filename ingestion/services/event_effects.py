@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from ingestion.domain.access import AccessList
+from ingestion.domain.cleaning import clean_line
 from ingestion.domain.events import AccessData, EventType
 from ingestion.models import Blob, Corpus, Document, DocumentVersion, InboxEvent
 from ingestion.services.access import assignment_put, document_classes_apply, tags_named
@@ -34,7 +35,7 @@ def document_take_effect(event: InboxEvent, document: Document, *, content: bool
     document.deleted_at = None  # sent again after deletion: a new life under the same id
     if content or not document.title:
         title = event.payload.get("title") or document.title or event.payload.get("file_name") or document.external_id
-        document.title = title[:500]
+        document.title = clean_line(title, 500)
     document.save()
     if lists is not None:
         _put_access(document, AccessData.model_validate(lists))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
+from ingestion.domain.cleaning import inert
 from ingestion.domain.evidence import PageView, Scope
 from qa.gate.answerability import GateSettings, abstention, sure_enough
 from qa.gate.checks import Check
@@ -19,7 +20,7 @@ DEFAULT_SETTINGS = GateSettings()
 
 @dataclass(frozen=True, slots=True)
 class ReleasedClaim:
-    """A statement with at least one verified place."""
+    """A statement with at least one verified place. Its text is inert: no link, picture or tag for whatever shows it."""
 
     text: str
     anchors: tuple[Anchor, ...]
@@ -66,7 +67,7 @@ def decide(
         if not all(check.passed for check in support):
             refused = refused or Reason.SUPPORT_UNVERIFIED
             continue
-        claims.append(ReleasedClaim(claim.text, anchors))
+        claims.append(ReleasedClaim(inert(claim.text), anchors))
     sure = sure_enough(result, settings)
     checks.append(sure)
     if refused is None and not sure.passed:

@@ -5,6 +5,7 @@
     months        each month that the claim names stands in a quote
     names         each name of the claim stands in a quote
     negation      a claim that denies rests on a quote that denies, and one that does not deny on one that does not
+    markup        a link, a picture, a tag or a hidden character of the claim stands with all of the claim in a quote
     words         most of the claim's content words stand in its quotes
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingestion.domain.cleaning import inert
 from qa.english.facts import Facts, facts_of
 from qa.gate.checks import Check
 
@@ -33,6 +35,7 @@ def supported(text: str, quotes: Sequence[str], verbatim: bool) -> list[Check]:
         Check("numbers", claim.numbers <= numbers and claim.quantities <= quantities),
         Check("months", claim.months <= months),
         Check("names", claim.names <= words),
+        Check("markup", inert(text) == text or any(_flat(text) in _flat(quote) for quote in quotes)),
         Check("negation", _negation_kept(claim, each)),
         Check("words", held >= LEAST_WORDS, f"share={held:.2f}"),
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
+from ingestion.domain.cleaning import without_tokens
 from ingestion.domain.evidence import PageCandidate
 from ingestion.seams.language_model import LanguageModel, ModelFailure, ModelRequest, TextPart
 from qa.loop.prompts import prompt
@@ -91,7 +92,7 @@ class ModelReranker:
             "required": ["pages"],
             "additionalProperties": False,
         }
-        data = TextPart(json.dumps(self._data(request, labels), ensure_ascii=False))
+        data = TextPart(without_tokens(json.dumps(self._data(request, labels), ensure_ascii=False)))
         pool = [c.page_id for c in request.candidates]
         try:
             reply = self._model.complete(ModelRequest(self._prompt.text, [data], "page_order", schema, max_tokens=1024))

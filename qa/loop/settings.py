@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ingestion.domain.cleaning import clean_line
 from ingestion.domain.questions import search_text
 from qa.loop.budget import Budget
 from qa.memory.belief import BeliefSettings
@@ -102,6 +103,6 @@ class QuestionText:
 
 
 def bounded_query(query: str) -> str:
-    """The query on one line, without NUL, at most `MAX_QUERY_CHARACTERS` characters, cut between words."""
-    line = " ".join(query.replace("\x00", " ").split())
+    """The query on one clean line, at most `MAX_QUERY_CHARACTERS` characters, cut between words."""
+    line = clean_line(query.replace("\x00", " "), 4 * MAX_QUERY_CHARACTERS)
     return line if len(line) <= MAX_QUERY_CHARACTERS else line[:MAX_QUERY_CHARACTERS].rsplit(" ", 1)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from uuid import UUID
@@ -37,6 +37,7 @@ class RunState:
     distance: Mapping[UUID, int] = field(default_factory=dict)
     views: dict[UUID, PageView] = field(default_factory=dict)
     seen: frozenset[UUID] = frozenset()
+    quoted: frozenset[UUID] = frozenset()  # pages of which a quote was verified
     wanted_crops: Mapping[UUID, str] = field(default_factory=dict)
     crops: tuple[tuple[UUID, Box], ...] = ()
     term_pages: Mapping[str, int] = field(default_factory=dict)
@@ -109,7 +110,8 @@ def remember(
     if reading is None:
         return VoteOutcome()
     result, shown = reading.result, [view.page_id for view in request.pages]
-    votes = votes_of(result, number, shown)
+    run.quoted |= reading.quoted
+    votes = votes_of(result, number, shown, run.quoted)
     if settings.use_belief:
         near, distance = neighbours_of(door, [p for p in votes.useful if p in shown], settings)
         run.near = (*run.near, *(c for c in near if c.page_id not in {n.page_id for n in run.near}))
@@ -137,6 +139,13 @@ def _in_text(result: ReadResult, text_pages: TextPages | None) -> bool:
     return any(found.get(term, 1) for term in result.absent_terms)
 
 
+def _stands_on_a_page_in_hand(run: RunState, terms: Iterable[str]) -> bool:
+    """A reader may call a term absent because a page told it to: the pages that were read are looked at for the term itself."""
+    texts = ["".join(filter(str.isalnum, view.text.lower())) for view in run.views.values()]
+    bare = ["".join(filter(str.isalnum, term.lower())) for term in terms]
+    return any(not term or any(term in text for text in texts) for term in bare)
+
+
 def _brief(run: RunState, settings: LoopSettings) -> EpisodicBrief:
     numbers = {page_id: view.number for page_id, view in run.views.items()}
     return (run.episodic if settings.use_episodic else EpisodicMemory()).brief(numbers, settings.brief_characters)
@@ -145,14 +154,19 @@ def _brief(run: RunState, settings: LoopSettings) -> EpisodicBrief:
 def absence(run: RunState, reader: Reader, result: ReadResult, text_pages: TextPages | None) -> Reason | None:
     """What proves that the answer is not there: a decisive word on no visible page, or every visible page read. Else nothing does.
 
+    The reader's word alone proves nothing: a page that it called useful and of which a quote was verified speaks against it.
+
     Counts by lexeme miss a word inside a longer one (a year in 25.04.2018); `text_pages`, where given, looks at the text itself.
     """
     if run.scope.unreadable_pages and not reader.looks_at_pictures:
         return None
     forms = [form for counted in result.absent_terms.values() for form in counted]
     counted = bool(forms) and all(result.absent_terms.values()) and not run.scope.unreadable_pages
-    if counted and all(run.term_pages.get(form) == 0 for form in forms) and not _in_text(result, text_pages):
+    absent = counted and all(run.term_pages.get(form) == 0 for form in forms)
+    if absent and not _stands_on_a_page_in_hand(run, result.absent_terms) and not _in_text(result, text_pages):
         return Reason.TERMS_ABSENT
+    if run.quoted.intersection(run.belief.useful_pages()):
+        return None
     return Reason.ALL_PAGES_READ if len(run.seen) >= run.scope.visible_pages else None
 
 

@@ -55,12 +55,17 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Voted:
-    """What a reader said of a round, as said: `apply` decides what of it counts."""
+    """What a reader said of a round, as said: `apply` decides what of it counts.
+
+    `quoted` are pages of which a quote was verified in this run: what stands there word for word outweighs a vote against the page,
+    which may rest on another page's text.
+    """
 
     round: int
     shown: tuple[UUID, ...]
     useful: tuple[UUID, ...]
     irrelevant: tuple[UUID, ...]
+    quoted: tuple[UUID, ...] = ()
 
 
 Event = Admitted | Voted
@@ -70,7 +75,7 @@ Event = Admitted | Voted
 class DroppedVote:
     page_id: UUID
     vote: str  # useful | irrelevant | both
-    reason: str  # not_shown | contradictory | repeated | round_already_voted
+    reason: str  # not_shown | contradictory | repeated | round_already_voted | quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +158,13 @@ def _prior_belief(schema: PageSchema, settings: BeliefSettings) -> PageBelief:
 
 
 def _count(memory: BeliefMemory, event: Voted) -> VoteOutcome:
-    """At most one vote a page and round, only for pages shown in it, and none where the reader contradicts itself."""
+    """At most one vote a page and round, only for pages shown in it, none where the reader contradicts itself, and none against a
+    page that a verified quote speaks for."""
     claimed = {*event.useful, *event.irrelevant}
     if any(isinstance(old, Voted) and old.round == event.round for old in memory.log):
         return VoteOutcome(dropped=tuple(DroppedVote(p, _said(event, p), "round_already_voted") for p in _in_order(event)))
-    both = set(event.useful) & set(event.irrelevant)
+    quoted = set(event.quoted)
+    both = set(event.useful) & set(event.irrelevant) - quoted
     votable = (set(event.shown) & set(memory.pages) & claimed) - both
     dropped = []
     for page_id in _in_order(event):
@@ -165,10 +172,12 @@ def _count(memory: BeliefMemory, event: Voted) -> VoteOutcome:
             dropped.append(DroppedVote(page_id, _said(event, page_id), "not_shown"))
         elif page_id in both:
             dropped.append(DroppedVote(page_id, "both", "contradictory"))
+        elif page_id in quoted and page_id in event.irrelevant:
+            dropped.append(DroppedVote(page_id, "irrelevant", "quoted"))
         elif (event.useful + event.irrelevant).count(page_id) > 1:
             dropped.append(DroppedVote(page_id, _said(event, page_id), "repeated"))  # it counts once
     useful = tuple(p for p in dict.fromkeys(event.useful) if p in votable)
-    irrelevant = tuple(p for p in dict.fromkeys(event.irrelevant) if p in votable)
+    irrelevant = tuple(p for p in dict.fromkeys(event.irrelevant) if p in votable and p not in quoted)
     return VoteOutcome(useful, irrelevant, MappingProxyType(_propagation(memory, useful, irrelevant)), tuple(dropped))
 
 

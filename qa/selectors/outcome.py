@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ingestion.domain.cleaning import inert
 from qa.models import Answer, Run
 
 
@@ -30,10 +31,10 @@ def _claim(claim: Any) -> dict[str, Any]:
             {
                 "document": str(citation.document_id),
                 "external_id": citation.document.external_id,
-                "title": citation.document.title,
+                "title": inert(str(citation.document)),
                 "version": citation.version.number,
                 "page": citation.page_number,
-                "label": citation.label,
+                "label": inert(citation.label),
                 "boxes": citation.boxes,
                 "quote": citation.quote,
                 "start": citation.start,

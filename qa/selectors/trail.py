@@ -109,6 +109,7 @@ class CandidateRow:
     verdict: str
     shown: bool
     openable: bool
+    flags: tuple[str, ...] = ()  # what parsing found odd about the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +273,7 @@ def _candidates(
 ) -> Iterator[CandidateRow]:
     order = {page_id: rank for rank, page_id in enumerate(page_ids_of(record.get("order") or []), start=1)}
     rows = [(page_id, row) for row in record.get("candidates") or [] for page_id in page_ids_of([row.get("page_id")])]
+    flags: Mapping[str, Any] = record.get("page_flags") or {}
     rows.sort(key=lambda pair: (order.get(pair[0], len(rows) + 1), -_decimal(pair[1], "score")))
     for rank, (page_id, row) in enumerate(rows, start=1):
         yield CandidateRow(
@@ -287,6 +289,7 @@ def _candidates(
             verdict=str(row.get("verdict") or ""),
             shown=page_id in shown,
             openable=now.get(page_id) is Standing.OPEN,
+            flags=tuple(str(flag).replace("_", " ") for flag in flags.get(str(page_id)) or ()),
         )
 
 

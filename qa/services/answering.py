@@ -123,6 +123,8 @@ def _round_keep(run: Run, record: RoundRecord) -> None:
     kept = {
         **record.record(),
         "page_numbers": [shown[page_id] for page_id in record.shown if page_id in shown],
+        # what parsing found odd about a page (hidden text, a layer that differs from the picture): codes, no text
+        "page_flags": {str(page.id): page.warnings for page in sorted(pages, key=lambda p: str(p.id)) if page.warnings},
         "query_sha256": hashlib.sha256(record.query.encode()).hexdigest(),
     }
     with transaction.atomic():

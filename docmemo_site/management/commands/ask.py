@@ -9,6 +9,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 
 from docmemo_site.terminal import person_named, print_json, services_ready
+from ingestion.domain.cleaning import inert
 from ingestion.selectors.evidence import readable_documents
 from ingestion.selectors.visibility import asker_for
 from qa.gate.reasons import sentence
@@ -64,10 +65,15 @@ def outcome_text(outcome: dict[str, Any]) -> str:
         return f"{outcome['verdict'].replace('_', ' ')}: {sentence(outcome['reason'])}\n(run {outcome['run']})"
     lines = []
     for number, claim in enumerate(outcome["claims"], start=1):
-        lines.append(f"{number}. {claim['text'] or '(its document was deleted)'}")
+        lines.append(f"{number}. {_line(claim['text']) or '(its document was deleted)'}")
         for citation in claim["citations"]:
             label = f' (printed "{citation["label"]}")' if citation["label"] not in ("", str(citation["page"])) else ""
-            quote = " ".join(citation["quote"].split())
-            lines.append(f'     {citation["title"]}, version {citation["version"]}, page {citation["page"]}{label}: "{quote}"')
+            quote = _line(inert(citation["quote"]))
+            lines.append(f'     {_line(citation["title"])}, version {citation["version"]}, page {citation["page"]}{label}: "{quote}"')
     lines.append(f"({outcome['rounds']} rounds, run {outcome['run']})")
     return "\n".join(lines)
+
+
+def _line(text: str | None) -> str:
+    """On one line: a line break of a document cannot pass for a line of ours."""
+    return " ".join((text or "").split())

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from docmemo_site.terminal import organisation_named, print_json, services_ready
+from ingestion.domain.cleaning import clean_line
 from ingestion.models import Document, Job
 
 
@@ -32,7 +33,7 @@ class Command(BaseCommand):
         for row in rows:
             self.stdout.write(
                 f"{row['document']}  {row['corpus']:<16} v{row['version'] or '-':<3} {row['pages'] or 0:>5} pages  "
-                f"{row['state']:<12} {row['external_id']}  {row['reason']}".rstrip()
+                f"{row['state']:<12} {clean_line(row['external_id'], 1000)}  {row['reason']}".rstrip()
             )
         self.stdout.write(f"{len(rows)} documents")
 

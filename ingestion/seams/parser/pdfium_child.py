@@ -16,7 +16,7 @@ from ingestion.seams.parser.layout import Composed, compose
 from ingestion.seams.parser.ocr import OcrSettings, read_picture
 from ingestion.seams.parser.pdfium_layer import Frame, Layer, frame_of, layer_of
 from ingestion.seams.parser.pdfium_objects import FIGURE_AREA, Graphics, graphics_of, has_drawn_annotations
-from ingestion.seams.parser.picture import Picture, covered, shown
+from ingestion.seams.parser.picture import Picture, covered, faint, layer_differs, shown, tiny
 from ingestion.seams.parser.placed import Placed, area
 from ingestion.seams.renderer.pdfium_open import opened
 
@@ -88,6 +88,7 @@ def _read(pdf: pdfium.PdfDocument, number: int, image: str | None, ocr: OcrSetti
     warnings = result.warnings
     warnings += ["text_outside_the_page_dropped"] * bool(layer.outside) + ["hidden_text_dropped"] * bool(hidden)
     warnings += ["invisible_text_layer"] * any(word.invisible for word in words)
+    warnings += ["faint_text"] * faint(words, picture) + ["tiny_text"] * tiny(words)
     warnings += ["text_not_drawn_for_want_of_a_font"] * any(word.unjudgeable for word in words)
     usable = _usable(layer, words)
     if not usable and words:
@@ -99,6 +100,9 @@ def _read(pdf: pdfium.PdfDocument, number: int, image: str | None, ocr: OcrSetti
         words, source = _from_picture(words if usable else [], image, frame, ocr, warnings)
     elif not usable:
         words = []
+    elif picture is not None and ocr is not None and any(word.invisible for word in words):
+        seen, _ = read_picture(picture.path, frame.displayed_height, ocr)
+        warnings += ["text_layer_differs_from_picture"] * layer_differs(words, seen)
     if source is TextSource.LAYER:
         figures = graphics.images
     result.composed = compose(words, frame.displayed_height / frame.displayed_width)

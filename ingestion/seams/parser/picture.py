@@ -15,6 +15,9 @@ from ingestion.seams.parser.placed import Placed
 SHOWS = 14  # levels of one colour channel that a word's surroundings span at least where it is to be seen
 MARGIN = 0.25  # of a word's height around it, so that a sign that fills its box is still seen against its ground
 GRID = 48  # cells a side for measuring how much of a page is covered
+FAINT = 40  # levels up to which a word is hard to see for a person, and as plain as any other for a program
+TINY, TINY_CHARACTERS = 3.0, 12  # points; characters
+LINE_WORDS = 3
 FLAT = 6  # levels that an empty page may span, as drawn
 
 
@@ -41,17 +44,24 @@ class Picture:
             return False
         return bool((np.ptp(self.rgb.reshape(-1, 3), axis=0) <= FLAT).all())
 
-    def shows(self, box: Box) -> bool:
-        """Whether there is anything to be seen at a place."""
+    def span(self, box: Box) -> int:
+        """Levels of one colour channel that a place and its near surroundings span; 255 where it cannot be looked at."""
         x0, y0, x1, y1 = box
         margin = max(1.0, MARGIN * (y1 - y0) * self.height)
         top, bottom = int(max(0.0, y0 * self.height - margin)), int(y1 * self.height + margin) + 1
         left, right = int(max(0.0, x0 * self.width - margin)), int(x1 * self.width + margin) + 1
         patch = self.grey[top:bottom, left:right]
-        if patch.size == 0 or int(patch.max()) - int(patch.min()) > SHOWS:
-            return True
+        if patch.size == 0:
+            return 255
+        levels = int(patch.max()) - int(patch.min())
+        if levels > FAINT:
+            return levels
         colours = self.rgb[top:bottom, left:right].reshape(-1, 3)
-        return bool((np.ptp(colours, axis=0) > SHOWS).any())
+        return max(levels, int(np.ptp(colours, axis=0).max()))
+
+    def shows(self, box: Box) -> bool:
+        """Whether there is anything to be seen at a place."""
+        return self.span(box) > SHOWS
 
 
 def shown(words: Sequence[Placed], picture: Picture | None, images: Sequence[Box]) -> tuple[list[Placed], int]:
@@ -81,3 +91,35 @@ def covered(boxes: Sequence[Box]) -> float:
         left, top, right, bottom = (round(side * GRID) for side in box)
         cells[top : max(top + 1, bottom), left : max(left + 1, right)] = True
     return float(cells.mean())
+
+
+def faint(words: Sequence[Placed], picture: Picture | None) -> bool:
+    """Whether words that show are hard to see: a person may overlook what a program reads."""
+    if picture is None:
+        return False
+    return any(not word.unjudgeable and not word.invisible and picture.span(word.box) <= FAINT for word in words)
+
+
+def tiny(words: Sequence[Placed]) -> bool:
+    """Whether letters stand on the page that are too small for a person to read, and more than a mark or two."""
+    return sum(len(word.text) for word in words if 0 < word.size < TINY) >= TINY_CHARACTERS
+
+
+def layer_differs(layer: Sequence[Placed], seen: Sequence[Placed]) -> bool:
+    """Whether a line of the invisible layer says what the picture does not: of its long words the most were not `seen` there.
+
+    Recognition errs in letters, so a line differs only where most of at least `LINE_WORDS` long words are missing.
+    """
+    squeezed = _letters("".join(word.text for word in seen))
+    lines: dict[int, list[str]] = {}
+    for word in layer:
+        letters = _letters(word.text)
+        if word.invisible and len(letters) >= 4:
+            lines.setdefault(word.line, []).append(letters)
+    return any(
+        len(words) >= LINE_WORDS and sum(word not in squeezed for word in words) > 0.6 * len(words) for words in lines.values()
+    )
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))

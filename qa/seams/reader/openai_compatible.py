@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ingestion.domain.cleaning import without_tokens
 from ingestion.domain.evidence import PageView
 from ingestion.seams.language_model import ImagePart, LanguageModel, ModelFailure, ModelReply, ModelRequest, TextPart
 from qa.loop.prompts import prompt
@@ -115,7 +116,7 @@ class OpenAICompatibleReader:
 
 def clean(text: str) -> str:
     """The text without control tokens of models and without NUL."""
-    return _CONTROL.sub(" ", text.replace("\x00", " "))
+    return without_tokens(_CONTROL.sub(" ", text.replace("\x00", " ")))
 
 
 def _parts(request: ReadRequest, labels: Mapping[str, PageView]) -> list[TextPart | ImagePart]:

@@ -156,7 +156,8 @@ def test_what_people_and_documents_write_is_never_markup(scene: Scene) -> None:
     for page in pages:
         assert "<img src=x" not in page and "<script>alert" not in page and "<b>net" not in page
         assert 'href="javascript' not in page
-    assert "&lt;b&gt;net" in pages[2]
+    assert "\u2039b&gt;net" in pages[2]  # the claim is inert, the quote is the page's, letter for letter
+    assert "&lt;b&gt;net" in pages[3]
 
 
 # --- evidence ----------------------------------------------------------------------------------------
