@@ -12,8 +12,19 @@ from django.db.models import Count, Model
 
 from ingestion.domain.evidence import Asker
 from ingestion.models import (
-    AccessClass, Block, Build, BuildAccessCount, Document, DocumentVersion, Page, PageText, Passage, PassageVector, PooledVector,
-    Posting, SchemaFact,
+    AccessClass,
+    Block,
+    Build,
+    BuildAccessCount,
+    Document,
+    DocumentVersion,
+    Page,
+    PageText,
+    Passage,
+    PassageVector,
+    PooledVector,
+    Posting,
+    SchemaFact,
 )  # fmt: skip
 from ingestion.selectors.evidence import ALIAS, CLAIM_SQL, snapshot
 from ingestion.selectors.visibility import asker_for
@@ -190,7 +201,7 @@ def test_garbage_claims_open_nothing(papers: Workbench) -> None:
     alice = asker_for(papers.cast.alice)
     for tags in ("x", "{}", "NULL", "%s,NULL", "%s},{%s", "%s;%s", "%s,", " ", "' or true --"):
         text = tags.replace("%s", str(sorted(alice.tags)[0]))
-        with pytest.raises(DatabaseError), transaction.atomic(using=ALIAS):  # noqa: PT012
+        with pytest.raises(DatabaseError), transaction.atomic(using=ALIAS):
             claim(alice.organisation_id, text)
             raise AssertionError(f"{text} opened {_pages()} pages")
         assert _pages() == 0
@@ -245,7 +256,7 @@ def test_the_next_borrower_of_the_connection_sees_nothing(papers: Workbench) -> 
 def test_tags_set_in_a_savepoint_end_with_its_rollback(papers: Workbench) -> None:
     alice = asker_for(papers.cast.alice)
     with transaction.atomic(using=ALIAS):
-        with pytest.raises(ZeroDivisionError), transaction.atomic(using=ALIAS):  # noqa: PT012
+        with pytest.raises(ZeroDivisionError), transaction.atomic(using=ALIAS):
             claim(alice.organisation_id, alice.tags)
             assert _pages() == 2
             raise ZeroDivisionError
@@ -343,7 +354,7 @@ def test_a_cursor_read_after_the_claims_are_gone_is_empty(papers: Workbench) -> 
 
 
 def test_row_security_cannot_be_switched_off(papers: Workbench) -> None:
-    with pytest.raises(DatabaseError), transaction.atomic(using=ALIAS):  # noqa: PT012
+    with pytest.raises(DatabaseError), transaction.atomic(using=ALIAS):
         query("select set_config('row_security', 'off', true)")
         _pages()
 
@@ -362,9 +373,8 @@ def test_an_error_in_a_condition_is_not_raised_by_hidden_rows(papers: Workbench)
     """Functions that are not leakproof run after the policy: 1 / (number - 2) would fail on the hidden page 2."""
     with snapshot(asker_for(papers.cast.alice)):
         assert query("select count(*) from ingestion_page where 1 / (number - 2) is not null") == [(2,)]
-    with pytest.raises(DatabaseError), transaction.atomic():
-        with connections["default"].cursor() as cursor:
-            cursor.execute("select count(*) from ingestion_page where 1 / (number - 2) is not null")
+    with pytest.raises(DatabaseError), transaction.atomic(), connections["default"].cursor() as cursor:
+        cursor.execute("select count(*) from ingestion_page where 1 / (number - 2) is not null")
 
 
 def test_a_permissive_policy_added_later_opens_nothing(papers: Workbench) -> None:
