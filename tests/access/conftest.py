@@ -1,4 +1,13 @@
 """What the tests of access share: documents worked off in this process, and a scene with an answered question."""
 
-from tests.ingestion.fakes import bench as bench
-from tests.qa.views.scene import scene as scene
+import pytest
+
+from tests.ingestion.fakes import bench
+from tests.qa.views.scene import scene
+
+__all__ = ["bench", "scene"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache(celery_broker: str) -> None:
+    """The cache, which counts failed sign-ins, is on the broker."""

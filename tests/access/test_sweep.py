@@ -43,6 +43,8 @@ from tests.qa.views.test_routes import ROUTES, _routes
 NOT_COMPARED = {
     "csrf": (re.compile(rb'(csrfmiddlewaretoken" value=|"X-CSRFToken": ?)"[^"]+"'), "a mask drawn anew for each answer"),
     "cookie": (re.compile(r"csrftoken|sessionid"), "as above"),
+    "clock": ("cost.seconds", "how long the reader took"),
+    "queries": (re.compile(r"/runs/"), "of one's own past run: evidence that was purged has no rows left to read, forbidden one has"),
     "run": (re.compile(rb"(?<=/runs/)[0-9a-f-]{36}"), "questions asked in both worlds have ids of their own"),
 }
 # Addresses that are not asked, and why.
@@ -66,6 +68,7 @@ PERSONAL_COMMANDS = {"ask", "trail"}
 
 FROZEN = datetime.fromisoformat("2031-05-05T10:00:00+00:00")
 QUESTIONS = ("What does the pump X-200 cost?", "Who bought the company in the merger?")
+ABSENT = str(UUID(int=1))  # the id of nothing
 Answer = tuple[int, tuple[tuple[str, str], ...], bytes, tuple[int, ...]]
 
 
@@ -96,7 +99,7 @@ def ids_of_everything() -> dict[str, list[str]]:
         "citation_id": Citation.objects, "event_id": OutboxEvent.objects.filter(topic="docmemo.documents"),
         "page_id": Page.objects.filter(number__lte=3),
     }  # fmt: skip
-    return {name: [*sorted(str(i) for i in rows.values_list("id", flat=True)), str(UUID(int=1))] for name, rows in found.items()}
+    return {name: [*sorted(str(i) for i in rows.values_list("id", flat=True)), ABSENT] for name, rows in found.items()}
 
 
 def plain(response: HttpResponse, queries: tuple[int, ...]) -> Answer:
@@ -108,6 +111,8 @@ def plain(response: HttpResponse, queries: tuple[int, ...]) -> Answer:
 
 def call(world: World, who: str, method: str, path: str) -> Answer:
     """The answer, and how many queries it took on each connection."""
+    for alias in ("default", "evidence"):
+        connections[alias].queries_log.clear()  # it holds 9,000 and then counts wrongly
     with ExitStack() as stack:
         captured = [stack.enter_context(CaptureQueriesContext(connections[alias])) for alias in ("default", "evidence")]
         response = getattr(world.clients[who], method)(path)
@@ -121,7 +126,7 @@ def probes(who: str, kept: dict[str, list[str]], areas: tuple[str, ...] | None) 
     for route in _routes(get_resolver().url_patterns):
         if route in NOT_ASKED or (areas is not None and route.startswith(areas)):
             continue
-        changes = ROUTES[route].method == "post" and who not in ROUTES[route].inside
+        changes = areas is not None and ROUTES[route].method == "post" and who not in ROUTES[route].inside
         for path in addresses(route, kept):
             found.append(("get", path))
             if changes:
@@ -144,6 +149,7 @@ def ask_in(world: World, who: str) -> list[Any]:
         run_execute(run.id)
         run.refresh_from_db()
         outcome = {**run_outcome(run), "run": ""}
+        outcome["cost"].pop("seconds")
         page = call(world, who, "get", f"/runs/{run.id}/")
         told.append((outcome, NOT_COMPARED["run"][0].sub(b"", page[2]).replace(str(run.id).encode(), b""), page[3]))
         for citation in Citation.objects.filter(claim__answer__run=run).order_by("claim__ordinal", "ordinal"):
@@ -160,8 +166,15 @@ def differences(world: World, who: str, hide: Callable[[User], set[UUID]], areas
     world_restore(world)
     hide(world.user(who))
     lacking, lacking_told = record(world, who, asked), ask_in(world, who) if areas is not None else []
-    found = [f"{who} {probe}: {_what(whole[probe], lacking[probe])}" for probe in asked if whole[probe] != lacking[probe]]
+    found = [f"{who} {probe}: {_what(whole[probe], lacking[probe])}" for probe in asked if not _same(probe, whole[probe], lacking[probe])]
+    if len(whole_told) != len(lacking_told):
+        found.append(f"{who} was told {len(whole_told)} things and {len(lacking_told)}")
     return found + [f"{who} was told {a} and {b}" for a, b in zip(whole_told, lacking_told, strict=False) if a != b]
+
+
+def _same(probe: tuple[str, str], whole: Answer, lacking: Answer) -> bool:
+    compared = 3 if NOT_COMPARED["queries"][0].match(probe[1]) and whole[0] == 200 else 4
+    return whole[:compared] == lacking[:compared]
 
 
 def _what(whole: Answer, lacking: Answer) -> str:
@@ -174,7 +187,7 @@ def _what(whole: Answer, lacking: Answer) -> str:
 # --- the sweep ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_what_a_person_may_not_see_changes_no_answer(scene: Scene, still_clock: None, seed: int) -> None:
     world = world_make(scene, seed)
     wrong: list[str] = []
@@ -182,4 +195,107 @@ def test_what_a_person_may_not_see_changes_no_answer(scene: Scene, still_clock: 
         wrong += differences(world, who, hide_what_tags_do_not_open, MANAGED.get(who, ("no such area/",)))
     for who in ("admin", "auditor", "outsider"):  # all of their doors, towards another company's documents
         wrong += differences(world, who, hide_other_organisations, None)
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
+
+
+def test_forbidden_and_absent_are_the_same_answer_by_the_same_queries(scene: Scene, still_clock: None) -> None:
+    """Within one world: every refused address with an id that exists against the same address with the id of nothing."""
+    world = world_make(scene, 4)
+    kept, wrong, refused = ids_of_everything(), [], 0
+    for who in PEOPLE:
+        asked = probes(who, kept, MANAGED.get(who, ("no such area/",)))
+        answers = record(world, who, asked)
+        for (method, path), answer in answers.items():
+            absent = (method, re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", ABSENT, path))
+            if answer[0] == 404 and absent[1] != path:
+                refused += 1
+                if answer != answers[absent]:
+                    wrong.append(f"{who} {method} {path}: {_what(answer, answers[absent])}")
+    assert refused > 300
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_routes_of_the_sweep_are_those_of_the_site() -> None:
+    assert set(NOT_ASKED) < set(_routes(get_resolver().url_patterns)) == set(ROUTES)
+
+
+# --- the sweep notices a leak ---------------------------------------------------------------------------------
+
+
+def test_a_count_over_all_documents_is_noticed(scene: Scene, still_clock: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_make(scene, 5)
+    honest = portal.choices
+
+    def leaky(user: User, corpus_slug: str = "") -> portal.Choices:
+        found = honest(user, corpus_slug)
+        return replace(found, corpora=[*found.corpora, ("all", f"all {Document.objects.count()} documents")])
+
+    monkeypatch.setattr(portal, "choices", leaky)
+    assert any("bob ('get', '/?" in line and "body" in line for line in differences(world, "bob", hide_what_tags_do_not_open, None))
+
+
+def test_one_more_query_for_a_page_that_exists_is_noticed(scene: Scene, still_clock: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = world_make(scene, 6)
+    def slower(asker: Any, page_id: UUID) -> bytes | None:
+        if Page.objects.filter(id=page_id).exists():
+            Page.objects.filter(id=page_id).values_list("number", flat=True).first()
+        return evidence.evidence_image(asker, page_id)
+
+    monkeypatch.setattr(page_views, "evidence_image", slower)
+    assert any("/image" in line and "queries" in line for line in differences(world, "bob", hide_what_tags_do_not_open, None))
+
+
+# --- commands ---------------------------------------------------------------------------------------------------
+
+
+def commands() -> dict[str, Any]:
+    """Our own management commands."""
+    return {
+        name: import_module(f"{app}.management.commands.{name}").Command()
+        for name, app in get_commands().items()
+        if isinstance(app, str) and app.split(".")[0] in ("docmemo_site", "ingestion", "qa")
+    }
+
+
+def test_every_command_is_the_operators_or_is_swept() -> None:
+    personal = set()
+    for name, command in commands().items():
+        parser: ArgumentParser = command.create_parser("manage.py", name)
+        if any("--as" in action.option_strings for action in parser._actions):
+            personal.add(name)
+    assert personal == PERSONAL_COMMANDS
+    assert set(commands()) - personal == set(OPERATOR_COMMANDS)
+
+
+def say(name: str, *arguments: str) -> str:
+    out = io.StringIO()
+    call_command(name, *arguments, stdout=out, stderr=out)
+    return re.sub(r'"seconds": [0-9.e-]+|"run": "[^"]+"|\(.*run [0-9a-f-]{36}\)', "", out.getvalue())
+
+
+def test_commands_for_a_person_say_the_same(scene: Scene, still_clock: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ask` for everybody, without what his tags do not open; `trail` for each auditor, without other organisations' documents."""
+    for name in PERSONAL_COMMANDS:  # the services of the test run are up; starting them would start workers on its database
+        monkeypatch.setattr(import_module(f"docmemo_site.management.commands.{name}"), "services_ready", lambda _say: None)
+    world = world_make(scene, 7)
+    names = [(corpus, document) for corpus in ("library", "second", "none") for document in ("", "board.pdf", "drawn-1.pdf", "x.pdf")]
+
+    def asked(who: str) -> list[str]:
+        said = []
+        for corpus, document in names:
+            options = ["--as", world.user(who).username, "--corpus", corpus, "--seed", "5", "--json"]
+            said.append(say("ask", QUESTIONS[0], *options, *(["--document", document] if document else [])))
+        return said
+
+    def trailed(who: str) -> list[str]:
+        return [say("trail", str(run.id), "--as", world.user(who).username, "--json") for run in (scene.answered, scene.unanswered)]
+
+    for who, tell, hide in [
+        *((who, asked, hide_what_tags_do_not_open) for who in ("alice", "bob", "admin", "auditor", "mallory")),
+        *((who, trailed, hide_other_organisations) for who in ("auditor", "alice")),
+    ]:
+        world_restore(world)
+        whole = tell(who)
+        world_restore(world)
+        hide(world.user(who))
+        assert whole == tell(who), who

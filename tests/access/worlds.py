@@ -14,12 +14,12 @@ from ingestion.models import (
     Corpus,
     Document,
     InboxEvent,
-    Organisation,
     OutboxEvent,
     Page,
     PageText,
     User,
 )  # fmt: skip
+from ingestion.selectors.evidence import snapshot
 from ingestion.selectors.visibility import asker_for, visible_classes
 from ingestion.services.corpora import access_replace, corpus_create
 from ingestion.services.documents import document_submit
@@ -52,10 +52,10 @@ def _words(draw: random.Random) -> str:
     ) or f"{subject.upper()}\nThe pump X-200 costs nothing."
 
 
-def _submit(scene: Scene, organisation: Organisation, corpus: Corpus, name: str, text: str, allow: list[str] | None, deny: list[str]) -> None:
+def _submit(scene: Scene, corpus: Corpus, name: str, text: str, lists: tuple[list[str] | None, list[str]]) -> None:
     document_submit(
-        organisation=organisation, actor="test", corpus=corpus, external_id=name, title=f"Title of {name}", content=text.encode(),
-        allow=allow, deny=deny,
+        organisation=corpus.organisation, actor="test", corpus=corpus, external_id=name, title=f"Title of {name}",
+        content=text.encode(), allow=lists[0], deny=lists[1],
     )  # fmt: skip
     scene.bench.deliver()
     scene.bench.work()
@@ -78,13 +78,13 @@ def world_make(scene: Scene, seed: int) -> World:
     second = corpus_create(actor="test", organisation=here, slug="second", allow=draw.sample(TAGS[:3], 2), deny=())
     for number in range(4):
         corpus = draw.choice((scene.corpus, second))
-        allow, deny = _lists(draw, TAGS)
-        _submit(scene, here, corpus, f"drawn-{number}.pdf", _words(draw), allow, deny)
+        _submit(scene, corpus, f"drawn-{number}.pdf", _words(draw), _lists(draw, TAGS))
     # one that only its own page list hides, one that nobody of this organisation but the board may see
-    _submit(scene, here, scene.corpus, "board.pdf", "MERGER\nThe pump X-200 is sold with the company for 9 euro.", ["board"], ["user:alice"])
+    merger = "MERGER\nThe pump X-200 is sold with the company for 9 euro."
+    _submit(scene, scene.corpus, "board.pdf", merger, (["board"], ["user:alice"]))
     access_replace(actor="test", corpus=scene.corpus, document=scene.document, page_number=draw.choice((1, 2, 3)), allow=("finance",))
     theirs = corpus_create(actor="test", organisation=elsewhere, slug="library", allow=("staff",), deny=())
-    _submit(scene, elsewhere, theirs, "prices.pdf", "PRICES\nThe pump X-200 costs 77 euro at the other company.", None, [])
+    _submit(scene, theirs, "prices.pdf", "PRICES\nThe pump X-200 costs 77 euro at the other company.", (None, []))
     world = World(scene)
     for who in (*PEOPLE, "anonymous"):
         world.clients[who] = scene.client(who)
@@ -97,8 +97,6 @@ def world_make(scene: Scene, seed: int) -> World:
 
 def hide_what_tags_do_not_open(user: User) -> set[UUID]:
     """Remove every page, and every document without a page, that this person may not see. Returns the documents that went."""
-    from ingestion.selectors.evidence import snapshot
-
     asker = asker_for(user)
     with snapshot(asker):
         classes = visible_classes(asker)
@@ -117,14 +115,12 @@ def _documents_remove(documents) -> set[UUID]:
     held = Document.objects.using("migrator").filter(id__in=gone)
     held.update(live_build=None, live_version=None)
     for document in gone.values():
-        key = f"{document.corpus.organisation.slug}/{document.corpus.slug}/{document.external_id}"
         InboxEvent.objects.filter(
             external_id=document.external_id, source__organisation=document.organisation_id, corpus_slug=document.corpus.slug
         ).delete()
         OutboxEvent.objects.filter(payload__source__startswith=f"/docmemo/{document.corpus.organisation.slug}/").filter(
             payload__data__external_id=document.external_id, payload__data__corpus=document.corpus.slug
         ).delete()
-        assert key
     held.delete()
     PageText.objects.using("migrator").filter(page__isnull=True).delete()
     return set(gone)
