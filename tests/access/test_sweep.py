@@ -6,16 +6,20 @@ the same, so the answers must be the same bytes, by the same number of queries.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
+from importlib import import_module
 from itertools import product
 from typing import Any
 from uuid import UUID
 
 import pytest
 from django.core.cache import cache
+from django.core.management import call_command, get_commands
 from django.db import connections
 from django.http import HttpResponse
 from django.test.utils import CaptureQueriesContext
@@ -24,18 +28,13 @@ from django.utils import timezone
 
 from ingestion.models import Corpus, Document, Job, OutboxEvent, Page, User
 from ingestion.selectors import evidence
+from ingestion.views import pages as page_views
 from qa.models import Citation, Run
+from qa.selectors import portal
 from qa.selectors.outcome import run_outcome
 from qa.services.answering import run_execute
 from qa.services.questions import question_ask
-from tests.access.worlds import (
-    PEOPLE,
-    World,
-    hide_other_organisations,
-    hide_what_tags_do_not_open,
-    world_make,
-    world_restore,
-)
+from tests.access.worlds import PEOPLE, World, hide_other_organisations, hide_what_tags_do_not_open, world_make, world_restore
 from tests.qa.views.scene import Scene
 from tests.qa.views.test_routes import ROUTES, _routes
 
@@ -260,7 +259,7 @@ def commands() -> dict[str, Any]:
 def test_every_command_is_the_operators_or_is_swept() -> None:
     personal = set()
     for name, command in commands().items():
-        parser: ArgumentParser = command.create_parser("manage.py", name)
+        parser = command.create_parser("manage.py", name)
         if any("--as" in action.option_strings for action in parser._actions):
             personal.add(name)
     assert personal == PERSONAL_COMMANDS
