@@ -34,7 +34,14 @@ from qa.selectors import portal
 from qa.selectors.outcome import run_outcome
 from qa.services.answering import run_execute
 from qa.services.questions import question_ask
-from tests.access.worlds import PEOPLE, World, hide_other_organisations, hide_what_tags_do_not_open, world_make, world_restore
+from tests.access.worlds import (
+    PEOPLE,
+    World,
+    hide_other_organisations,
+    hide_what_tags_do_not_open,
+    world_make,
+    world_restore,
+)
 from tests.qa.views.scene import Scene
 from tests.qa.views.test_routes import ROUTES, _routes
 
