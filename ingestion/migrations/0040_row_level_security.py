@@ -43,10 +43,10 @@ end;
 
 -- Runs as the owner, since the classes are under a policy themselves; it takes nothing from its caller but the transaction's tags.
 -- The sub-selects keep the planner from copying the reading of the tags into a condition for each row.
-create function docmemo_seen_classes() returns uuid[] language sql stable parallel safe
+create function docmemo_seen_classes() returns table (id uuid) language sql stable parallel safe rows 100
     security definer set search_path = pg_catalog, pg_temp
 begin atomic
-    select array(select c.id from docmemo_classes_for((select docmemo_organisation()), (select docmemo_tags())) c);
+    select c.id from docmemo_classes_for((select docmemo_organisation()), (select docmemo_tags())) c;
 end;
 """
 
@@ -58,10 +58,12 @@ drop function docmemo_classes_for(uuid, uuid[]);
 drop function docmemo_may_see(uuid[], uuid[], uuid[], uuid[], uuid[]);
 """
 
-BY_CLASS = "access_class_id = any ((select docmemo_seen_classes())::uuid[])"
+# As a hashed set and not as `= any (array(...))`: the planner takes an array of unknown length for ten elements, would rather read all
+# postings of the visible classes than those of the question's words, and a thousand visible classes would be compared one by one.
+BY_CLASS = "access_class_id in (select c.id from docmemo_seen_classes() c)"
 BY_PAGE = "exists (select from ingestion_page p where p.id = page_id)"  # under the policy of pages
 POLICIES = {
-    "ingestion_accessclass": "id = any ((select docmemo_seen_classes())::uuid[])",
+    "ingestion_accessclass": "id in (select c.id from docmemo_seen_classes() c)",
     "ingestion_buildaccesscount": BY_CLASS,
     "ingestion_page": BY_CLASS,
     "ingestion_passage": BY_CLASS,
