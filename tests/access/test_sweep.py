@@ -51,7 +51,7 @@ NOT_COMPARED = {
     "cookie": (re.compile(r"csrftoken|sessionid"), "as above"),
     "clock": ("cost.seconds", "how long the reader took"),
     "queries": (re.compile(r"/runs/"), "of one's own past run: evidence that was purged has no rows left to read, forbidden one has"),
-    "run": (re.compile(rb"(?<=/runs/)[0-9a-f-]{36}"), "questions asked in both worlds have ids of their own"),
+    "run": (re.compile(rb"(?<=/runs/)[0-9a-f-]{36}|(?<=/citations/)[0-9a-f-]{36}"), "questions asked in both worlds have ids of their own"),
 }
 # Addresses that are not asked, and why.
 NOT_ASKED = {
