@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from importlib import import_module
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -439,3 +440,30 @@ def test_an_immutable_claim_with_a_generic_plan_leaks(papers: Workbench) -> None
     finally:
         as_migrator(honest, "drop function careless()")
         connections[ALIAS].close()
+
+
+def test_the_migrations_go_back_and_forth(papers: Workbench) -> None:
+    """The statements of both migrations, backwards and forwards again, leave the same policies and rights."""
+    policies = """
+        select polrelid::regclass::text, polname, polpermissive, polcmd, polroles::regrole[]::text, pg_get_expr(polqual, polrelid)
+          from pg_policy order by 1, 2
+    """
+    grants = """
+        select table_name, grantee, privilege_type from information_schema.role_table_grants
+         where table_schema = 'public' order by 1, 2, 3
+    """
+    before = as_migrator(policies), as_migrator(grants)
+    assert [row[1] for row in before[0]].count("readers_see") == 15
+    operations = [
+        operation
+        for name in ("ingestion.migrations.0040_row_level_security", "qa.migrations.0040_rows_the_reader_may_not_have")
+        for operation in import_module(name).Migration.operations
+    ]
+    as_migrator("begin", *(operation.reverse_sql for operation in reversed(operations)), "commit")
+    try:
+        assert _pages() == 5
+        assert query("select count(*) from qa_run") == [(0,)]
+    finally:
+        as_migrator("begin", *(operation.sql for operation in operations), "commit")
+    assert _pages() == 0
+    assert (as_migrator(policies), as_migrator(grants)) == before
