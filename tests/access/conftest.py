@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.access.reading import papers
 from tests.ingestion.fakes import bench
 from tests.qa.views.scene import scene
 
-__all__ = ["bench", "scene"]
+__all__ = ["bench", "papers", "scene"]
 
 
 @pytest.fixture(scope="session", autouse=True)

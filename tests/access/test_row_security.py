@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from importlib import import_module
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
@@ -29,12 +28,9 @@ from ingestion.models import (
 )  # fmt: skip
 from ingestion.selectors.evidence import ALIAS, CLAIM_SQL, snapshot
 from ingestion.selectors.visibility import asker_for
-from ingestion.services.corpora import access_replace
 from ingestion.services.purge import DERIVED_ROWS
+from tests.access.reading import as_migrator, backend, claim, pages_seen, query
 from tests.ingestion.fakes import Workbench
-
-TEXT = "\f".join(["INTRODUCTION\nthe company makes pumps", "PRICES\nthe pump costs 1200 euro", "SERVICE\nservice is free in year one"])
-HIDDEN = "\f".join(["SECRETS\nthe merger is planned", "MORE\nthe plan costs 9000000 euro"])
 
 # Reached from a document, and neither a policy nor a purge's row of derived data: why that is right. The reader may not select them.
 EXEMPT = {
@@ -51,15 +47,6 @@ CONTENT = (Page, PageText, Block, Passage, PassageVector, PooledVector, Posting,
 PARENTS = (AccessClass, Build, DocumentVersion, Document)
 
 
-@pytest.fixture
-def papers(bench: Workbench) -> Workbench:
-    """One document for staff, one of whose three pages is for finance alone, and one document for finance."""
-    document = bench.publish(TEXT, external_id="open.pdf")
-    access_replace(actor="test", corpus=document.corpus, document=document, page_number=2, allow=("finance",))
-    bench.publish(HIDDEN, external_id="hidden.pdf", allow=("finance",))
-    return bench
-
-
 def reached_from_a_document() -> list[type[Model]]:
     """Every model with a chain of foreign keys to a document or to one of its versions."""
     reached: list[type[Model]] = [Document]
@@ -69,23 +56,6 @@ def reached_from_a_document() -> list[type[Model]]:
             if found._meta.managed and found not in reached:
                 reached.append(found)
     return reached
-
-
-def query(sql: str, *parameters: object) -> list[tuple]:
-    with connections[ALIAS].cursor() as cursor:
-        cursor.execute(sql, parameters or None)
-        return cursor.fetchall()
-
-
-def claim(organisation: object, tags: object) -> None:
-    query(CLAIM_SQL, str(organisation), ",".join(sorted(map(str, tags))) if not isinstance(tags, str) else tags)
-
-
-def as_migrator(*statements: str) -> list[tuple]:
-    with connections["migrator"].cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-        return cursor.fetchall() if cursor.description else []
 
 
 # --- every table ---------------------------------------------------------------------------------------
@@ -204,29 +174,21 @@ def test_garbage_claims_open_nothing(papers: Workbench) -> None:
         text = tags.replace("%s", str(sorted(alice.tags)[0]))
         with pytest.raises(DatabaseError), transaction.atomic(using=ALIAS):
             claim(alice.organisation_id, text)
-            raise AssertionError(f"{text} opened {_pages()} pages")
-        assert _pages() == 0
+            raise AssertionError(f"{text} opened {pages_seen()} pages")
+        assert pages_seen() == 0
 
 
 # --- claims end with their transaction -------------------------------------------------------------------
 
 
-def _pages() -> int:
-    return Page.objects.using(ALIAS).count()
-
-
-def _backend() -> int:
-    return query("select pg_backend_pid()")[0][0]
-
-
 def _clean_end(alice: Asker) -> None:
     with snapshot(alice):
-        assert _pages() == 2
+        assert pages_seen() == 2
 
 
 def _after_an_exception(alice: Asker) -> None:
     with pytest.raises(ZeroDivisionError), snapshot(alice):
-        assert _pages() == 2
+        assert pages_seen() == 2
         raise ZeroDivisionError
 
 
@@ -239,19 +201,19 @@ def _after_a_savepoint(alice: Asker) -> None:
     with snapshot(alice):
         with pytest.raises(ZeroDivisionError), transaction.atomic(using=ALIAS):
             raise ZeroDivisionError
-        assert _pages() == 2
+        assert pages_seen() == 2
 
 
 def test_the_next_borrower_of_the_connection_sees_nothing(papers: Workbench) -> None:
-    before = _backend()
+    before = backend()
     for way in (_clean_end, _after_an_exception, _after_a_database_error, _after_a_savepoint):
         way(asker_for(papers.cast.alice))
-        assert _backend() == before, "the connection must be the same one"
-        assert _pages() == 0
+        assert backend() == before, "the connection must be the same one"
+        assert pages_seen() == 0
         with snapshot(asker_for(papers.cast.bob)):
-            assert _pages() == 0
+            assert pages_seen() == 0
         with transaction.atomic(using=ALIAS):
-            assert _pages() == 0
+            assert pages_seen() == 0
 
 
 def test_tags_set_in_a_savepoint_end_with_its_rollback(papers: Workbench) -> None:
@@ -259,9 +221,9 @@ def test_tags_set_in_a_savepoint_end_with_its_rollback(papers: Workbench) -> Non
     with transaction.atomic(using=ALIAS):
         with pytest.raises(ZeroDivisionError), transaction.atomic(using=ALIAS):
             claim(alice.organisation_id, alice.tags)
-            assert _pages() == 2
+            assert pages_seen() == 2
             raise ZeroDivisionError
-        assert _pages() == 0
+        assert pages_seen() == 0
 
 
 def test_a_snapshot_within_a_snapshot_is_refused(papers: Workbench) -> None:
@@ -270,13 +232,13 @@ def test_a_snapshot_within_a_snapshot_is_refused(papers: Workbench) -> None:
     with snapshot(bob):
         with pytest.raises(RuntimeError), snapshot(alice):
             raise AssertionError("not reached")
-        assert _pages() == 0
+        assert pages_seen() == 0
 
 
 def test_set_local_outside_a_transaction_does_nothing(papers: Workbench) -> None:
     alice = asker_for(papers.cast.alice)
     claim(alice.organisation_id, alice.tags)
-    assert _pages() == 0
+    assert pages_seen() == 0
 
 
 def test_the_product_sets_claims_for_the_transaction_only() -> None:
@@ -294,9 +256,9 @@ def test_people_at_the_same_time_see_their_own(papers: Workbench) -> None:
     def look(name: str, asker: Asker) -> None:
         with snapshot(asker):
             inside.wait()
-            seen[name] = _pages()
+            seen[name] = pages_seen()
             inside.wait()
-        seen[name, "after"] = _pages()
+        seen[name, "after"] = pages_seen()
         connections.close_all()
 
     threads = [threading.Thread(target=look, args=item) for item in (("alice", alice), ("bob", bob))]
@@ -312,9 +274,9 @@ def test_async_callers_do_not_inherit_tags(papers: Workbench) -> None:
 
     def look(asker: Asker | None) -> tuple[int, int]:
         if asker is None:
-            return _backend(), _pages()
+            return backend(), pages_seen()
         with snapshot(asker):
-            return _backend(), _pages()
+            return backend(), pages_seen()
 
     async def all_of_them() -> list[tuple[int, int]]:
         return [await sync_to_async(look)(who) for who in (asker_for_alice, None, asker_for_bob, asker_for_alice)]
@@ -323,147 +285,3 @@ def test_async_callers_do_not_inherit_tags(papers: Workbench) -> None:
     found = async_to_sync(all_of_them)()
     assert len({backend for backend, _ in found}) == 1
     assert [pages for _, pages in found] == [2, 0, 0, 2]
-
-
-# --- plans, cursors, functions -----------------------------------------------------------------------------
-
-
-def test_a_prepared_plan_serves_each_person_his_own(papers: Workbench) -> None:
-    """A generic plan must read the claims anew; with an IMMUTABLE claim function it would not."""
-    people = [asker_for(papers.cast.alice), asker_for(papers.cast.bob), asker_for(papers.cast.mallory)]
-    with connections[ALIAS].cursor() as cursor:
-        cursor.execute("set plan_cache_mode = force_generic_plan")
-        cursor.execute("prepare pages_of_all as select count(*) from ingestion_page")
-    for _ in range(12):
-        seen = []
-        for asker in people:
-            with snapshot(asker):
-                seen += query("execute pages_of_all")
-        assert seen == [(2,), (0,), (0,)]
-        assert query("execute pages_of_all") == [(0,)]
-    connections[ALIAS].close()
-
-
-def test_a_cursor_read_after_the_claims_are_gone_is_empty(papers: Workbench) -> None:
-    alice = asker_for(papers.cast.alice)
-    with transaction.atomic(using=ALIAS):
-        claim(alice.organisation_id, alice.tags)
-        with connections[ALIAS].cursor() as cursor:
-            cursor.execute("declare c no scroll cursor for select id from ingestion_page")
-        claim("", "")
-        assert query("fetch all c") == []
-
-
-def test_row_security_cannot_be_switched_off(papers: Workbench) -> None:
-    with pytest.raises(DatabaseError), transaction.atomic(using=ALIAS):
-        query("select set_config('row_security', 'off', true)")
-        _pages()
-
-
-def test_the_reader_cannot_make_functions_views_or_temporary_tables(bench: Workbench) -> None:
-    for statement in (
-        "create function pg_temp.f() returns int language sql as 'select 1'",
-        "create temporary table t (a int)",
-        "create view v as select 1",
-    ):
-        with pytest.raises(DatabaseError), transaction.atomic(using=ALIAS):
-            query(statement)
-
-
-def test_an_error_in_a_condition_is_not_raised_by_hidden_rows(papers: Workbench) -> None:
-    """Functions that are not leakproof run after the policy: 1 / (number - 2) would fail on the hidden page 2."""
-    with snapshot(asker_for(papers.cast.alice)):
-        assert query("select count(*) from ingestion_page where 1 / (number - 2) is not null") == [(2,)]
-    with pytest.raises(DatabaseError), transaction.atomic(), connections["default"].cursor() as cursor:
-        cursor.execute("select count(*) from ingestion_page where 1 / (number - 2) is not null")
-
-
-def test_a_permissive_policy_added_later_opens_nothing(papers: Workbench) -> None:
-    as_migrator("create policy careless on ingestion_page for select to public using (true)")
-    try:
-        assert _pages() == 0
-        with snapshot(asker_for(papers.cast.alice)):
-            assert _pages() == 2
-    finally:
-        as_migrator("drop policy careless on ingestion_page")
-
-
-def test_statistics_of_columns_are_not_readable(papers: Workbench) -> None:
-    as_migrator("analyze ingestion_page", "analyze ingestion_pagetext")
-    told = "select count(*) from pg_stats where tablename in ('ingestion_page', 'ingestion_pagetext')"
-    assert as_migrator(told)[0][0] > 0
-    assert query(told) == [(0,)]
-
-
-def test_the_classes_are_worked_out_once_for_a_query_and_indexes_stay_in_use(papers: Workbench) -> None:
-    """As a hashed set beside an index-only scan: no call of our functions for each row, no table read in whole."""
-    as_migrator("vacuum analyze ingestion_posting")
-    with snapshot(asker_for(papers.cast.alice)):
-        query("select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)")
-        told = "explain (costs off) select page_id, frequency from ingestion_posting where lexeme = 'pump'"
-        plan = "\n".join(row[0] for row in query(told))
-    assert "Index Only Scan using posting_search" in plan and "Index Cond: (lexeme = 'pump'::text)" in plan
-    assert "hashed SubPlan" in plan
-    assert plan.count("docmemo_") == 1 and "Function Scan on docmemo_seen_classes" in plan
-
-
-# --- each test above can fail ---------------------------------------------------------------------------------
-
-
-def test_without_the_policy_hidden_rows_show(papers: Workbench) -> None:
-    """The oracle is no tautology: with a table's policies set aside the same query sees everything."""
-    for model in (*CONTENT, *PARENTS):
-        table = model._meta.db_table
-        as_migrator(f"alter table {table} disable row level security")
-        try:
-            assert query(f"select count(*) from {table}")[0][0] > 0, table
-        finally:
-            as_migrator(f"alter table {table} enable row level security")
-        assert query(f"select count(*) from {table}") == [(0,)], table
-
-
-def test_an_immutable_claim_with_a_generic_plan_leaks(papers: Workbench) -> None:
-    """Why the claim functions are STABLE and the classes a set: the test of prepared plans would notice a careless policy."""
-    honest = "alter policy readers_see on ingestion_page using (access_class_id in (select c.id from docmemo_seen_classes() c))"
-    as_migrator(
-        "create function careless() returns uuid[] language sql immutable security definer"
-        " begin atomic select array(select c.id from docmemo_seen_classes() c); end",
-        "alter policy readers_see on ingestion_page using (access_class_id = any (careless()))",
-    )
-    try:
-        with connections[ALIAS].cursor() as cursor:
-            cursor.execute("set plan_cache_mode = force_generic_plan")
-            cursor.execute("prepare leaky as select count(*) from ingestion_page")
-        with snapshot(asker_for(papers.cast.alice)):
-            query("execute leaky")
-        assert query("execute leaky") == [(2,)]
-    finally:
-        as_migrator(honest, "drop function careless()")
-        connections[ALIAS].close()
-
-
-def test_the_migrations_go_back_and_forth(papers: Workbench) -> None:
-    """The statements of both migrations, backwards and forwards again, leave the same policies and rights."""
-    policies = """
-        select polrelid::regclass::text, polname, polpermissive, polcmd, polroles::regrole[]::text, pg_get_expr(polqual, polrelid)
-          from pg_policy order by 1, 2
-    """
-    grants = """
-        select table_name, grantee, privilege_type from information_schema.role_table_grants
-         where table_schema = 'public' order by 1, 2, 3
-    """
-    before = as_migrator(policies), as_migrator(grants)
-    assert [row[1] for row in before[0]].count("readers_see") == 15
-    operations = [
-        operation
-        for name in ("ingestion.migrations.0040_row_level_security", "qa.migrations.0040_rows_the_reader_may_not_have")
-        for operation in import_module(name).Migration.operations
-    ]
-    as_migrator("begin", *(operation.reverse_sql for operation in reversed(operations)), "commit")
-    try:
-        assert _pages() == 5
-        assert query("select count(*) from qa_run") == [(0,)]
-    finally:
-        as_migrator("begin", *(operation.sql for operation in operations), "commit")
-    assert _pages() == 0
-    assert (as_migrator(policies), as_migrator(grants)) == before
