@@ -81,20 +81,14 @@ def managed_job(user: User, job_id: UUID) -> Job | None:
 
 
 def managed_submission(user: User, event_id: UUID) -> Corpus | None:
-    """The corpus that a handed-in document goes to, when the person manages it."""
+    """The corpus that a handed-in document goes to, when the person manages it; the same reads whether it is absent or forbidden."""
     if user.organisation is None:
         return None
-    sent = OutboxEvent.objects.filter(id=event_id, topic=DOCUMENTS_TOPIC).first()
-    if sent is not None:
-        slug = sent.payload.get("data", {}).get("corpus", "")
-        source = str(sent.payload.get("source", ""))
-        if not source.startswith(f"/docmemo/{user.organisation.slug}/"):
-            return None
-    else:
-        arrived = InboxEvent.objects.filter(event_id=str(event_id), source__organisation_id=user.organisation_id).first()
-        if arrived is None:
-            return None
-        slug = arrived.corpus_slug
+    sent = OutboxEvent.objects.filter(
+        id=event_id, topic=DOCUMENTS_TOPIC, payload__source__startswith=f"/docmemo/{user.organisation.slug}/"
+    ).first()
+    arrived = InboxEvent.objects.filter(event_id=str(event_id), source__organisation_id=user.organisation_id).first()
+    slug = sent.payload.get("data", {}).get("corpus", "") if sent else arrived.corpus_slug if arrived else None
     return next((corpus for corpus in managed_corpora(user) if corpus.slug == slug), None)
 
 

@@ -1,7 +1,8 @@
 """THE ONE DOOR through which questions see pages. The asker is a required argument of everything here.
 
 Every read runs on the `evidence` alias (a role that can write nothing, REPEATABLE READ READ ONLY), and every query carries the filter:
-the asker's organisation, the builds that are live (or pinned by the run), the access classes that his tags open NOW.
+the asker's organisation, the builds that are live (or pinned by the run), the access classes that his tags open NOW. Beneath it
+stands row-level security (migration 0040): a query that forgot the filter would still see nothing that the asker may not see.
 """
 
 from __future__ import annotations
@@ -66,10 +67,18 @@ select p.lexeme, count(distinct p.page_id) from ingestion_posting p
 """
 
 
+CLAIM_SQL = "select set_config('docmemo.organisation', %s, true), set_config('docmemo.tags', %s, true)"
+
+
 @contextmanager
-def snapshot() -> Iterator[None]:
-    """One REPEATABLE READ READ ONLY transaction: all reads of a step see the same state."""
-    with transaction.atomic(using=ALIAS):
+def snapshot(asker: Asker) -> Iterator[None]:
+    """One REPEATABLE READ READ ONLY transaction: all reads of a step see the same state.
+
+    The database's own filter (row-level security) takes the asker's organisation and tags from this transaction, and they end with
+    it. A snapshot within another is refused: it would leave its tags to the outer one.
+    """
+    with transaction.atomic(using=ALIAS, durable=True), connections[ALIAS].cursor() as cursor:
+        cursor.execute(CLAIM_SQL, [str(asker.organisation_id), ",".join(sorted(str(tag) for tag in asker.tags))])
         yield
 
 
@@ -83,7 +92,7 @@ def rows(sql: str, parameters: Mapping[str, Any]) -> list[tuple]:
 def evidence_scope(asker: Asker, corpus_slug: str, document_id: UUID | None = None) -> Scope:
     """The live builds of the corpus (or of one document) that hold a page the asker may see; the same empty scope for
     a corpus that is absent, forbidden or empty."""
-    with snapshot():
+    with snapshot(asker):
         parameters = {**access_parameters(asker), "corpus": corpus_slug, "document": document_id}
         found = rows(SCOPE_SQL, parameters)
         pins = tuple(Pin(*row[:6]) for row in found)
@@ -94,7 +103,7 @@ def evidence_scope(asker: Asker, corpus_slug: str, document_id: UUID | None = No
 
 def readable_corpora(asker: Asker) -> list[tuple[str, str]]:
     """(slug, name) of each corpus in which the asker sees at least one page."""
-    with snapshot():
+    with snapshot(asker):
         return [(slug, name) for slug, name in rows(CORPORA_SQL, access_parameters(asker))]
 
 
@@ -105,7 +114,7 @@ def readable_documents(asker: Asker, corpus_slug: str) -> list[tuple[UUID, str, 
 
 def evidence_term_pages(asker: Asker, scope: Scope, query: str) -> dict[str, int]:
     """For each lexeme of the query, on how many visible pages of the scope it stands (0 where on none)."""
-    with snapshot():
+    with snapshot(asker):
         lexemes = lexemes_of(scope, query)
         parameters = {**access_parameters(asker), "builds": list(scope.build_ids), "lexemes": lexemes}
         found = dict(rows(TERM_PAGES_SQL, parameters))
@@ -124,13 +133,13 @@ def lexemes_of(scope: Scope, query: str) -> list[str]:
 
 def evidence_pages(asker: Asker, scope: Scope, page_ids: Sequence[UUID]) -> list[PageView]:
     """The pages, in the order asked; those that are not visible now, or of no build of the scope, are left out."""
-    with snapshot():
+    with snapshot(asker):
         return _page_views(asker, page_ids, Page.objects.using(ALIAS).filter(build_id__in=scope.build_ids))
 
 
 def evidence_page(asker: Asker, page_id: UUID) -> PageView | None:
     """A page of a live build, or None: absent, superseded and forbidden are the same."""
-    with snapshot():
+    with snapshot(asker):
         views = _page_views(asker, [page_id], _live_pages())
     return views[0] if views else None
 
@@ -181,7 +190,7 @@ def _page_view(page: Page) -> PageView:
 
 def page_visible(asker: Asker, page_ids: Iterable[UUID]) -> set[UUID]:
     """Which of the pages stand in a live build and are visible now."""
-    with snapshot():
+    with snapshot(asker):
         return set(
             _live_pages()
             .filter(
@@ -195,7 +204,7 @@ def page_visible(asker: Asker, page_ids: Iterable[UUID]) -> set[UUID]:
 
 def evidence_image(asker: Asker, page_id: UUID) -> bytes | None:
     """The picture of a page of a live build (JPEG), or None: absent, superseded, forbidden and undrawn are the same."""
-    with snapshot():
+    with snapshot(asker):
         key = (
             _live_pages()
             .filter(
@@ -216,7 +225,7 @@ def evidence_image(asker: Asker, page_id: UUID) -> bytes | None:
 
 def evidence_images(asker: Asker, scope: Scope, page_ids: Sequence[UUID]) -> dict[UUID, bytes]:
     """Pictures of the scope's pages that are visible now and were drawn."""
-    with snapshot():
+    with snapshot(asker):
         keys = (
             Page.objects.using(ALIAS)
             .filter(
@@ -237,7 +246,7 @@ def evidence_images(asker: Asker, scope: Scope, page_ids: Sequence[UUID]) -> dic
 
 def evidence_crop(asker: Asker, scope: Scope, page_id: UUID, box: Box) -> bytes | None:
     """A part of a page drawn anew from its PDF, if the page is of the scope and visible now; None when it cannot be drawn."""
-    with snapshot():
+    with snapshot(asker):
         page = (
             Page.objects.using(ALIAS)
             .filter(

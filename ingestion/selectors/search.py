@@ -85,7 +85,7 @@ def evidence_search(
     if vector is None:
         vector = embedder.embed_query(wanted).pooled
     whole = scope.visible_pages <= WHOLE_SCOPE_PAGES
-    with snapshot():
+    with snapshot(asker):
         base = {
             **access_parameters(asker),
             "builds": list(scope.build_ids),
@@ -107,7 +107,7 @@ def evidence_candidates(
     asker: Asker, scope: Scope, page_ids: Sequence[UUID], similarity: Mapping[UUID, float]
 ) -> list[PageCandidate]:
     """Schema facts of these pages, with the similarity that a search gave them (0 where it gave none)."""
-    with snapshot():
+    with snapshot(asker):
         found = rows(PAGES_SQL, {**access_parameters(asker), "builds": list(scope.build_ids), "ids": list(page_ids)})
         return _candidates(found, {row[0]: similarity.get(row[0], 0.0) for row in found}, {})
 
@@ -121,7 +121,7 @@ def evidence_neighbours(asker: Asker, scope: Scope, page_id: UUID, radius: int) 
        and n.access_class_id in (select id from visible) and abs(n.number - p.number) <= %(radius)s
      order by abs(n.number - p.number), n.number
     """
-    with snapshot():
+    with snapshot(asker):
         parameters = {**access_parameters(asker), "builds": list(scope.build_ids), "page": page_id, "radius": radius}
         return [row[0] for row in rows(sql, parameters)]
 

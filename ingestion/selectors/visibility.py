@@ -28,15 +28,8 @@ with recursive carried(id) as (
 select id from carried
 """
 
-# Every allow list that is present shares a tag, and the deny list shares none.
-VISIBLE_CLASSES_SQL = """
-select ac.id from ingestion_accessclass ac
- where ac.organisation_id = %(organisation)s
-   and ac.corpus_allow && %(tags)s::uuid[]
-   and (ac.document_allow is null or ac.document_allow && %(tags)s::uuid[])
-   and (ac.page_allow is null or ac.page_allow && %(tags)s::uuid[])
-   and not (ac.deny && %(tags)s::uuid[])
-"""
+# Every allow list that is present shares a tag, and the deny list shares none: migration 0040 holds the rule, for this and the policies.
+VISIBLE_CLASSES_SQL = "select ac.id from docmemo_classes_for(%(organisation)s::uuid, %(tags)s::uuid[]) ac"
 
 
 def tags_of(user_id: UUID, organisation_id: UUID, using: str = "evidence") -> Tags:
@@ -59,7 +52,7 @@ def access_parameters(asker: Asker) -> dict[str, Any]:
 
 
 def visible_classes(asker: Asker, using: str = "evidence") -> list[UUID]:
-    """The access classes that the asker may see."""
+    """The access classes that the asker may see; on the evidence alias within a `snapshot` of the asker, else there are none."""
     with connections[using].cursor() as cursor:
         cursor.execute(VISIBLE_CLASSES_SQL, access_parameters(asker))
         return [row[0] for row in cursor.fetchall()]

@@ -294,18 +294,14 @@ class EvidenceView:
     standing: Standing
 
 
-def evidence_view(run: Run, citation_id: UUID) -> EvidenceView | None:
-    """The citation of this run, or None when it is none of its citations."""
-    citation = (
-        Citation.objects.filter(id=citation_id, claim__answer__run=run).select_related("claim", "document", "version").first()
-    )
-    if citation is None:
-        return None
+def evidence_view(run: Run, citation_id: UUID) -> EvidenceView:
+    """The citation of this run. One that was purged with its page, or never was, is `gone` as one that is forbidden now."""
+    citation = Citation.objects.filter(id=citation_id, claim__answer__run=run).first()
     view = run_view(run)
     everything = [(claim, c) for claim in view.claims for c in claim.citations]
     claim, shown = next(((claim, c) for claim, c in everything if c.id == citation_id), (None, None))
     standing = shown.standing if shown else Standing.GONE
-    page = Page.objects.filter(id=citation.page_id).first() if standing is Standing.OPEN else None
+    page = Page.objects.filter(id=citation.page_id).first() if citation and standing is Standing.OPEN else None
     return EvidenceView(
         run_id=run.id,
         question=run.question.text,
@@ -314,7 +310,7 @@ def evidence_view(run: Run, citation_id: UUID) -> EvidenceView | None:
         page_id=page.id if page and page.image_key else None,
         width=round(page.width) if page else 0,
         height=round(page.height) if page else 0,
-        boxes=tuple(_rectangle(box) for box in citation.boxes) if page else (),
+        boxes=tuple(_rectangle(box) for box in citation.boxes) if citation and page else (),
         others=tuple(c for _, c in everything if c.id != citation_id),
         standing=standing,
     )

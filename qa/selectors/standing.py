@@ -30,7 +30,7 @@ def standings(asker: Asker, page_ids: Iterable[UUID]) -> dict[UUID, Standing]:
     if not ids:
         return {}
     live = page_visible(asker, ids)
-    with snapshot():
+    with snapshot(asker):
         readable = set(
             Page.objects.using(ALIAS)
             .filter(

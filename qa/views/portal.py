@@ -92,7 +92,6 @@ def run(request: HttpRequest, run_id: UUID) -> HttpResponse:
 def citation(request: HttpRequest, run_id: UUID, citation_id: UUID) -> HttpResponse:
     """The page that a citation names, with the quoted words marked; or why it cannot be opened any more."""
     held = views.own_run(request.user, run_id)
-    view = views.evidence_view(held, citation_id) if held else None
-    if view is None:
+    if held is None:
         raise Http404
-    return render(request, "qa/citation.html", {"evidence": view})
+    return render(request, "qa/citation.html", {"evidence": views.evidence_view(held, citation_id)})

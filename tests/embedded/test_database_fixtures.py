@@ -7,6 +7,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.db import InternalError, NotSupportedError, ProgrammingError, connections, transaction
 
+from ingestion.models import EmbeddingSpace
+
 
 def test_evidence_reads_one_snapshot_and_writes_nothing(committed_db: None) -> None:
     with transaction.atomic(using="evidence"), connections["evidence"].cursor() as cursor:
@@ -18,18 +20,14 @@ def test_evidence_reads_one_snapshot_and_writes_nothing(committed_db: None) -> N
         pytest.raises((InternalError, NotSupportedError, ProgrammingError)),
         connections["evidence"].cursor() as cursor,
     ):
-        cursor.execute("DELETE FROM django_session")
+        cursor.execute("DELETE FROM ingestion_embeddingspace")
 
 
 @pytest.mark.parametrize("turn", [1, 2])
 def test_committed_rows_are_seen_elsewhere_and_gone_in_the_next_test(committed_db: None, turn: int) -> None:
-    with connections["default"].cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM django_session")
-        assert cursor.fetchone() == (0,)
-        cursor.execute("INSERT INTO django_session VALUES (%s, 'x', now())", [f"turn-{turn}"])
-    with connections["evidence"].cursor() as cursor:
-        cursor.execute("SELECT session_key FROM django_session")
-        assert cursor.fetchall() == [(f"turn-{turn}",)]
+    assert EmbeddingSpace.objects.count() == 0
+    EmbeddingSpace.objects.create(name=f"turn-{turn}", dimensions=1, fingerprint="x")
+    assert list(EmbeddingSpace.objects.using("evidence").values_list("name", flat=True)) == [f"turn-{turn}"]
     assert ContentType.objects.exists()
 
 

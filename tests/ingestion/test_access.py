@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ingestion.domain.access import AccessClause, AccessList, combine, may_see
 from ingestion.models import AccessClass, Membership, Organisation, Principal
+from ingestion.selectors.evidence import snapshot
 from ingestion.selectors.visibility import asker_for, visible_classes
 from ingestion.services.access import class_intern
 from ingestion.services.corpora import access_replace
@@ -22,10 +23,18 @@ CLAUSES = st.tuples(TAGS, st.none() | TAGS, st.none() | TAGS, TAGS)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(clauses=st.lists(CLAUSES, min_size=1, max_size=8), carried=TAGS)
-def test_the_sql_sees_what_the_predicate_sees(bench: Workbench, clauses, carried) -> None:
+@given(
+    clauses=st.lists(CLAUSES, min_size=1, max_size=8),
+    carried=TAGS,
+    nested=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=5),
+)
+def test_the_sql_and_the_policy_see_what_the_predicate_sees(bench: Workbench, clauses, carried, nested) -> None:
     organisation = bench.cast.organisation
     groups = [group_ensure(organisation=organisation, name=f"g{n}") for n in range(6)]
+    Membership.objects.filter(member__in=[group.id for group in groups]).delete()
+    for member, group in nested:  # any nesting, cycles too
+        if member != group:
+            membership_start(group=groups[group], member=groups[member], actor="test")
     bob = bench.cast.bob.principal
     Membership.objects.filter(member=bob).delete()
     for number in carried:
@@ -36,9 +45,12 @@ def test_the_sql_sees_what_the_predicate_sees(bench: Workbench, clauses, carried
 
     made = {class_intern(organisation.id, AccessClause(*map(tags, clause))).id: clause for clause in clauses}
     asker = asker_for(bench.cast.bob)
-    by_sql = set(visible_classes(asker)) & set(made)
+    with snapshot(asker):
+        by_sql = set(visible_classes(asker)) & set(made)
+        by_policy = set(AccessClass.objects.using("evidence").values_list("id", flat=True)) & set(made)
     by_rule = {c.id for c in AccessClass.objects.filter(id__in=made) if may_see(asker.tags, c.clause())}
-    assert by_sql == by_rule
+    assert by_sql == by_policy == by_rule
+    assert AccessClass.objects.using("evidence").count() == 0  # outside a snapshot
 
 
 @given(corpus=st.none() | TAGS, document=st.none() | TAGS, page=st.none() | TAGS, denies=st.tuples(TAGS, TAGS, TAGS), tags=TAGS)
