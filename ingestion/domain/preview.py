@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from ingestion.domain.access import AccessClause, Tags, may_see
@@ -34,16 +34,21 @@ class Effect:
 def effects(people: Mapping[UUID, Tags], portions: Sequence[Portion]) -> list[Effect]:
     """The people for whom something would change, with what; in the order of their ids."""
     clauses = {clause for portion in portions for clause in (portion.before, portion.after)}
-    known: dict[Tags, dict[AccessClause, bool]] = {}
+    named = frozenset().union(*(_tags_of(clause) for clause in clauses))
+    known: dict[Tags, Effect] = {}
     found = []
     for person in sorted(people):
-        tags = people[person]
+        tags = people[person] & named  # people who carry the same of the named tags fare alike
         if tags not in known:
-            known[tags] = {clause: may_see(tags, clause) for clause in clauses}
-        effect = _effect(person, known[tags], portions)
+            known[tags] = _effect(person, {clause: may_see(tags, clause) for clause in clauses}, portions)
+        effect = replace(known[tags], person=person)
         if effect.pages_gained or effect.pages_lost:
             found.append(effect)
     return found
+
+
+def _tags_of(clause: AccessClause) -> Tags:
+    return clause.corpus_allow | (clause.document_allow or frozenset()) | (clause.page_allow or frozenset()) | clause.deny
 
 
 def _effect(person: UUID, sees: Mapping[AccessClause, bool], portions: Iterable[Portion]) -> Effect:

@@ -142,6 +142,15 @@ class Role(models.TextChoices):
     OPERATOR = "operator"
 
 
+class RoleAssignmentQuerySet(models.QuerySet["RoleAssignment"]):
+    def lets_manage(self, user: User, corpus: Any) -> bool:
+        """Whether the person is an administrator of the corpus's organisation, or the owner of this corpus."""
+        if not user.is_active or user.organisation_id is None or corpus.organisation_id != user.organisation_id:
+            return False
+        admin = models.Q(role=Role.ORGANISATION_ADMIN, corpus__isnull=True)
+        return self.filter(user_id=user.id).filter(admin | models.Q(role=Role.CORPUS_OWNER, corpus_id=corpus.id)).exists()
+
+
 class RoleAssignment(Identified):
     """Lets a person manage (the organisation, or one corpus); never lets him read."""
 
@@ -149,6 +158,8 @@ class RoleAssignment(Identified):
     role = models.CharField(max_length=24, choices=Role.choices)
     corpus = models.ForeignKey("ingestion.Corpus", on_delete=models.CASCADE, null=True, blank=True, related_name="role_assignments")
     created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = RoleAssignmentQuerySet.as_manager()
 
     class Meta:
         constraints = [
