@@ -6,7 +6,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingestion.models import AccessAssignment, AuditEntry, Corpus, Document, Membership, Organisation, Page, Principal, Role, User
+from ingestion.models import (
+    AccessAssignment,
+    AuditEntry,
+    Corpus,
+    Document,
+    Membership,
+    Organisation,
+    Page,
+    Principal,
+    Role,
+    User,
+)
 from ingestion.selectors.evidence import page_visible
 from ingestion.selectors.visibility import asker_for
 from ingestion.services.access_change import Change, ChangeRefused, Place, access_change, change_preview
@@ -118,13 +129,15 @@ def test_an_owner_changes_nothing_outside_his_corpora(bench: Workbench, owner: U
     foreign = corpus_create(actor="test", organisation=bench.cast.elsewhere, slug="library", allow=("staff",))
     change = Change(grant=True, allow=("user:olive",))
     rows = _written()
-    for person, corpus in ((owner, other), (owner, foreign), (bench.cast.alice, other), (bench.cast.auditor, other), (bench.cast.admin, foreign)):
+    cast = bench.cast
+    for person, corpus in ((owner, other), (owner, foreign), (cast.alice, other), (cast.auditor, other), (cast.admin, foreign)):
         for act in (change_preview, access_change):
             with pytest.raises(ChangeRefused, match="not_found"):
                 act(manager=person, place=Place(corpus), change=change)
     document = bench.publish("one", external_id="b", corpus=other)
+    own = Corpus.objects.get(slug="library", organisation=bench.cast.organisation)
     with pytest.raises(ValueError, match="not of this corpus"):  # a document of another corpus named beside one's own
-        access_change(manager=owner, place=Place(Corpus.objects.get(slug="library", organisation=bench.cast.organisation), document), change=Change(grant=True, deny=("user:bob",)))
+        access_change(manager=owner, place=Place(own, document), change=Change(grant=True, deny=("user:bob",)))
     owner.is_active = False
     owner.save()
     with pytest.raises(ChangeRefused):

@@ -11,7 +11,13 @@ from django.core.management.base import BaseCommand, CommandError
 from docmemo_site.terminal import organisation_named, person_named, print_json, services_ready
 from ingestion.models import Corpus, Document, User
 from ingestion.selectors.console import AccessRow, access_lists
-from ingestion.selectors.explanation import CIRCUMSTANCES, Explanation, access_explanation, explanation_record, person_of
+from ingestion.selectors.explanation import (
+    CIRCUMSTANCES,
+    Explanation,
+    access_explanation,
+    explanation_record,
+    person_of,
+)
 from ingestion.selectors.visibility import manages_corpus
 from ingestion.services.access_change import Change, ChangeRefused, Place, access_change, change_preview
 from ingestion.services.access_preview import Preview, preview_record

@@ -58,7 +58,7 @@ ROUTES: dict[str, Door] = {
     "console/corpora/<uuid:corpus_id>/": Door(lambda s: f"/console/corpora/{s.corpus.id}/", inside=MANAGERS),
     "console/corpora/<uuid:corpus_id>/documents": Door(lambda s: f"/console/corpora/{s.corpus.id}/documents", inside=MANAGERS),
     "console/corpora/<uuid:corpus_id>/access": Door(
-        lambda s: f"/console/corpora/{s.corpus.id}/access", inside=MANAGERS, method="post", opens=302, data={"allow": "staff"}
+        lambda s: f"/console/corpora/{s.corpus.id}/access", inside=MANAGERS, method="post", data={"allow": "staff"}
     ),
     "console/corpora/<uuid:corpus_id>/upload": Door(
         lambda s: f"/console/corpora/{s.corpus.id}/upload", inside=MANAGERS, method="post", opens=422
@@ -66,7 +66,10 @@ ROUTES: dict[str, Door] = {
     "console/submissions/<uuid:event_id>/": Door(_event, inside=MANAGERS),
     "console/documents/<uuid:document_id>/": Door(lambda s: f"/console/documents/{s.document.id}/", inside=MANAGERS),
     "console/documents/<uuid:document_id>/access": Door(
-        lambda s: f"/console/documents/{s.document.id}/access", inside=MANAGERS, method="post", opens=302, data={"narrow": "no"}
+        lambda s: f"/console/documents/{s.document.id}/access", inside=MANAGERS, method="post", data={"narrow": "no"}
+    ),
+    "console/documents/<uuid:document_id>/explain": Door(
+        lambda s: f"/console/documents/{s.document.id}/explain?person=alice", inside=MANAGERS
     ),
     "console/documents/<uuid:document_id>/withdraw": Door(
         lambda s: f"/console/documents/{s.document.id}/withdraw", inside=MANAGERS, method="post", opens=302
