@@ -99,6 +99,9 @@ PIPELINE = {
     "AUDIT_HEADS_DIR": DOCMEMO_HOME / "heads",
 }
 
+# --- people from outside ---------------------------------------------------------------------------
+DIRECTORY_MAX_AGE_SECONDS = env.number("DOCMEMO_DIRECTORY_MAX_AGE_SECONDS")
+
 # --- Celery ----------------------------------------------------------------------------------------
 CELERY_TASK_SERIALIZER = "json"
 CELERY_RESULT_SERIALIZER = "json"

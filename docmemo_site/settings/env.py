@@ -185,6 +185,12 @@ SETTINGS: tuple[Setting, ...] = (
         "empty means the shipped MiniLM, which reads English.",
     ),
     Setting(
+        "DOCMEMO_DIRECTORY_MAX_AGE_SECONDS",
+        "number",
+        24 * 60 * 60,
+        "How long memberships from a directory or an OpenID provider count after they were last read; past it they count as absent.",
+    ),
+    Setting(
         "DOCMEMO_LOG_LEVEL",
         "choice",
         "INFO",
@@ -230,6 +236,13 @@ def words(name: str) -> list[str]:
     value = read(name)
     assert isinstance(value, list)
     return list(value)
+
+
+def number(name: str) -> int:
+    """The value of a number setting."""
+    value = read(name)
+    assert isinstance(value, int)
+    return value
 
 
 def folder(name: str) -> Path | None:

@@ -3,6 +3,7 @@
 from ingestion.models.access import AccessAssignment, AccessClass, AccessLevel
 from ingestion.models.audit import AuditEntry, AuditPayload
 from ingestion.models.corpus import Corpus
+from ingestion.models.directory import DirectoryGroup, DirectoryPerson
 from ingestion.models.document import Blob, Build, BuildAccessCount, BuildLiveness, Document, DocumentVersion, Purge
 from ingestion.models.event import DeadLetter, InboxEvent, OutboxEvent, Source
 from ingestion.models.job import Job, StageRun
@@ -33,6 +34,8 @@ __all__ = [
     "BuildLiveness",
     "Corpus",
     "DeadLetter",
+    "DirectoryGroup",
+    "DirectoryPerson",
     "Document",
     "DocumentVersion",
     "EmbeddingSpace",
