@@ -1,4 +1,4 @@
-"""How groups and people of a directory outside are bound to ours: by the directory's own key, so that a renamed group takes no rights over."""
+"""How groups and people of a directory outside are bound to ours: by the directory's own key, so a renamed group takes no rights over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class DirectoryGroup(Identified):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["organisation", "source", "key"], name="directory_group_once"),
-            models.UniqueConstraint(fields=["source", "group"], condition=models.Q(deleted_at__isnull=True), name="directory_group_bound_once"),
+            models.UniqueConstraint(
+                fields=["source", "group"], condition=models.Q(deleted_at__isnull=True), name="directory_group_bound_once"
+            ),
         ]
 
 

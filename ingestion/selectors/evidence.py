@@ -29,7 +29,8 @@ CROP_MEMORY = 2 * 1024**3
 
 SCOPE_SQL = f"""
 with visible as ({VISIBLE_CLASSES_SQL})
-select d.id, d.live_version_id, d.live_build_id, d.external_id, d.title, v.number, sum(n.pages)
+select d.id, d.live_version_id, d.live_build_id, d.external_id, d.title, v.number, sum(n.pages),
+       coalesce((select e.epoch from ingestion_corpusepoch e where e.corpus_id = d.corpus_id), 0)
   from ingestion_document d
   join ingestion_corpus c on c.id = d.corpus_id and c.deleted_at is null
   join ingestion_documentversion v on v.id = d.live_version_id
@@ -89,7 +90,7 @@ def evidence_scope(asker: Asker, corpus_slug: str, document_id: UUID | None = No
         pins = tuple(Pin(*row[:6]) for row in found)
         builds = [pin.build_id for pin in pins]
         unreadable = rows(UNREADABLE_SQL, {**access_parameters(asker), "builds": builds})[0][0]
-    return Scope(None, pins, sum(int(row[6]) for row in found), unreadable)
+    return Scope(None, pins, sum(int(row[6]) for row in found), unreadable, int(found[0][7]) if found else 0)
 
 
 def readable_corpora(asker: Asker) -> list[tuple[str, str]]:

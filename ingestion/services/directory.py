@@ -34,6 +34,7 @@ from ingestion.services.audit import audit_append
 from ingestion.services.people import person_create
 
 EVENT: TypeAdapter = TypeAdapter(DirectoryEvent)
+Pair = tuple[UUID, UUID]  # of a group and its member
 CLOCKS_DIFFER = timedelta(minutes=5)
 
 
@@ -198,7 +199,7 @@ class _Sync:
         self._record(held.group_id, set(), ended | as_member)
         return True
 
-    def _record(self, group: UUID, started: set[tuple[UUID, UUID]], ended: set[tuple[UUID, UUID]]) -> None:
+    def _record(self, group: UUID, started: set[Pair], ended: set[Pair]) -> None:
         self.report.started += len(started)
         self.report.ended += len(ended)
         _record_memberships(self.organisation, group, self.source, self.actor, started, ended)
@@ -265,8 +266,8 @@ def _group_named(organisation: Organisation, name: str) -> Principal:
 
 
 def memberships_put(
-    *, source: str, pairs: set[tuple[UUID, UUID]], covers: Mapping[str, UUID], read_at: datetime
-) -> tuple[set[tuple[UUID, UUID]], set[tuple[UUID, UUID]]]:
+    *, source: str, pairs: set[Pair], covers: Mapping[str, UUID], read_at: datetime
+) -> tuple[set[Pair], set[Pair]]:
     """Make (group, member) `pairs` the memberships of this source among those that `covers` selects; returns (started, ended).
 
     Those in force last until `read_at` plus the maximum age, never shorter than they did; others of the source end now. Memberships of
@@ -293,8 +294,8 @@ def memberships_put(
 
 
 def _record_memberships(
-    organisation: Organisation, subject: UUID, source: str, actor: str, started: Iterable[tuple[UUID, UUID]], ended: Iterable[tuple[UUID, UUID]]
-) -> None:  # fmt: skip
+    organisation: Organisation, subject: UUID, source: str, actor: str, started: Iterable[Pair], ended: Iterable[Pair]
+) -> None:
     for act, pairs in (("directory.memberships.started", started), ("directory.memberships.ended", ended)):
         told = sorted([str(group), str(member)] for group, member in pairs)
         if told:

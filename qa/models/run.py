@@ -51,6 +51,7 @@ class Run(Identified):
     seed = models.BigIntegerField()
     tags = models.JSONField(default=list)
     access_epoch = models.BigIntegerField(default=0)
+    corpus_epoch = models.BigIntegerField(default=0)  # of the scope: what was published after it, the run never saw
     settings = models.JSONField(default=dict)
     versions = models.JSONField(default=dict)
     cost = models.JSONField(default=dict)

@@ -106,7 +106,8 @@ def _note_rights(run: Run, door: RunDoor) -> None:
     asker = door.asker()
     run.tags = sorted(str(tag) for tag in asker.tags)
     run.access_epoch = Organisation.objects.values_list("access_epoch", flat=True).get(id=asker.organisation_id)
-    run.save(update_fields=["tags", "access_epoch", "restarts"])
+    run.corpus_epoch = door.scope().epoch
+    run.save(update_fields=["tags", "access_epoch", "corpus_epoch", "restarts"])
 
 
 def _versions(result: RunResult) -> dict[str, str]:

@@ -80,7 +80,8 @@ def test_past_its_age_a_membership_counts_as_absent(bench: Workbench, settings: 
 def test_a_sync_that_fails_wipes_no_rights(bench: Workbench) -> None:
     _sync(bench, _members("g1", "u-alice", "u-bob"))
     before = set(Membership.objects.values_list("id", "valid_to"))
-    for content in ({}, {"format": "docmemo.directory/1"}, {"format": "x", "source": "test", "read_at": "2026-01-01T00:00:00Z", "events": []}):
+    other = {"format": "x", "source": "test", "read_at": "2026-01-01T00:00:00Z", "events": []}
+    for content in ({}, {"format": "docmemo.directory/1"}, other):
         with pytest.raises(DirectoryRefused):
             directory_sync(organisation=bench.cast.organisation, content=content, actor="test")
     with pytest.raises(DirectoryRefused, match="future"):

@@ -64,7 +64,7 @@ def outcome_text(outcome: dict[str, Any]) -> str:
         return f"{outcome['verdict'].replace('_', ' ')}: {sentence(outcome['reason'])}\n(run {outcome['run']})"
     lines = []
     for number, claim in enumerate(outcome["claims"], start=1):
-        lines.append(f"{number}. {claim['text'] or '(its document was deleted)'}")
+        lines.append(f"{number}. {claim['text'] or '(its evidence is not available any more)'}")
         for citation in claim["citations"]:
             label = f' (printed "{citation["label"]}")' if citation["label"] not in ("", str(citation["page"])) else ""
             quote = " ".join(citation["quote"].split())

@@ -51,7 +51,10 @@ def content_of(path: Path) -> Any:
 
 def report_text(report: SyncReport) -> str:
     """The report for a person at a terminal."""
-    lines = [f"{report.applied} events applied, {report.stale} older than what is known; {report.started} memberships began, {report.ended} ended."]
+    lines = [
+        f"{report.applied} events applied, {report.stale} older than what is known; "
+        f"{report.started} memberships began, {report.ended} ended."
+    ]
     if report.unavailable:
         lines.append(f"Not readable, left to lapse by their age: {', '.join(sorted(report.unavailable))}.")
     if report.unknown_members:

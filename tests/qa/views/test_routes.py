@@ -79,6 +79,7 @@ ROUTES: dict[str, Door] = {
     "console/jobs/<uuid:job_id>/cancel": Door(
         lambda s: f"/console/jobs/{s.job.id}/cancel", inside=MANAGERS, method="post", opens=302
     ),
+    "recall/<uuid:document_id>/": Door(lambda s: f"/recall/{s.document.id}/", inside=(*MANAGERS, "auditor")),
     # the audit
     "audit/": Door(lambda s: "/audit/", inside=("auditor", "outsider")),
     "audit/chain/": Door(lambda s: "/audit/chain/", inside=("auditor", "outsider")),
