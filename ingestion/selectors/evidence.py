@@ -154,10 +154,11 @@ def _page_views(asker: Asker, page_ids: Sequence[UUID], pages) -> list[PageView]
         page.id: page
         for page in visible.select_related("document", "content", "build").prefetch_related("blocks", "facts")
     }
-    return [_page_view(found[page_id]) for page_id in dict.fromkeys(page_ids) if page_id in found]
+    return [page_view(found[page_id]) for page_id in dict.fromkeys(page_ids) if page_id in found]
 
 
-def _page_view(page: Page) -> PageView:
+def page_view(page: Page) -> PageView:
+    """The page for reading; the caller has checked that it may be read."""
     section = next((fact.value["path"] for fact in page.facts.all() if fact.kind == "section"), [])
     return PageView(
         page_id=page.id,
@@ -236,6 +237,11 @@ def evidence_images(asker: Asker, scope: Scope, page_ids: Sequence[UUID]) -> dic
     return pictures
 
 
+def crop_limits(pages: int) -> Limits:
+    """What drawing a part of a page may take."""
+    return Limits(memory_bytes=CROP_MEMORY, seconds=CROP_SECONDS, max_pages=pages)
+
+
 def evidence_crop(asker: Asker, scope: Scope, page_id: UUID, box: Box) -> bytes | None:
     """A part of a page drawn anew from its PDF, if the page is of the scope and visible now; None when it cannot be drawn."""
     with snapshot():
@@ -251,7 +257,7 @@ def evidence_crop(asker: Asker, scope: Scope, page_id: UUID, box: Box) -> bytes 
         blob = page.build.version.blob if page else None
     if page is None or blob is None:
         return None
-    limits = Limits(memory_bytes=CROP_MEMORY, seconds=CROP_SECONDS, max_pages=page.build.page_count or 1)
+    limits = crop_limits(page.build.page_count or 1)
     try:
         with load("blobs").local_path(blob.key) as pdf:
             return load("renderer").crop(pdf, page.number, box, CROP_LONG_SIDE, limits)

@@ -39,7 +39,7 @@ def mark_of(standings: Iterable[Standing]) -> Mark:
 
 def newer_than(asker: Asker, run: Run) -> Sequence[Newer]:
     """Documents that the run of an abstention never saw, of those that its asker may see now."""
-    if run.state != RunState.DONE or run.verdict not in ABSTAINED:
+    if run.as_of is not None or run.state != RunState.DONE or run.verdict not in ABSTAINED:
         return ()
     question = run.question
     tags = [UUID(tag) for tag in run.tags]

@@ -79,7 +79,7 @@ class RunRow:
 
 def own_runs(user: User, page: str | int = 1, each: int = RUNS_A_PAGE) -> tuple[list[RunRow], PaginatedPage]:
     """The person's own questions, newest first."""
-    runs = Run.objects.filter(question__asker=user).select_related("question").order_by("-created_at")
+    runs = Run.objects.filter(question__asker=user, as_of__isnull=True).select_related("question").order_by("-created_at")
     shown = Paginator(runs, each).get_page(page)
     return [_run_row(run) for run in shown], shown
 
@@ -90,8 +90,9 @@ def _run_row(run: Run) -> RunRow:
 
 
 def own_run(user: User, run_id: UUID) -> Run | None:
-    """The run, if the person asked it himself."""
-    return Run.objects.filter(id=run_id, question__asker=user).select_related("question__document", "question__asker").first()
+    """The run, if the person asked it himself; a look of an auditor at the past is none of the portal's."""
+    runs = Run.objects.filter(id=run_id, question__asker=user, as_of__isnull=True)
+    return runs.select_related("question__document", "question__asker").first()
 
 
 # --- a run -------------------------------------------------------------------------------------------
