@@ -138,10 +138,10 @@ def _builds_then(moment: Moment, using: str) -> QuerySet[Build]:
 class _Lists:
     """The lists that were in force then, of the corpora and documents of some builds."""
 
-    def __init__(self, moment: Moment, corpora: Collection[UUID], using: str) -> None:
-        held = AccessAssignment.objects.using(using).filter(_in_force(moment.at, "valid_from", "valid_to"), corpus_id__in=corpora)
+    def __init__(self, at: datetime, tags: Tags, corpora: Collection[UUID], using: str) -> None:
+        held = AccessAssignment.objects.using(using).filter(_in_force(at, "valid_from", "valid_to"), corpus_id__in=corpora)
         self._held = {(one.corpus_id, one.document_id, one.page_number): one.as_list() for one in held}
-        self._tags = moment.tags
+        self._tags = tags
         self._known: dict[AccessClause, bool] = {}
 
     def open_to_him(self, document: Document, number: int | None) -> bool:
@@ -161,8 +161,15 @@ def as_of_visible(moment: Moment, page_ids: Collection[UUID], using: str = ALIAS
         .select_related("document")
         .only("id", "number", "document__id", "document__corpus_id")
     )
-    lists = _Lists(moment, {page.document.corpus_id for page in pages}, using)
+    lists = _Lists(moment.at, moment.tags, {page.document.corpus_id for page in pages}, using)
     return {page.id for page in pages if lists.open_to_him(page.document, page.number)}
+
+
+def shut_then(organisation_id: UUID, tags: Tags, at: datetime, documents: Collection[UUID]) -> set[UUID]:
+    """Which of the documents the lists of then, of corpus and document, did not open to these tags."""
+    held = list(Document.objects.using(ALIAS).filter(id__in=list(documents), organisation_id=organisation_id))
+    lists = _Lists(at, tags, {document.corpus_id for document in held}, ALIAS)
+    return {document.id for document in held if not lists.open_to_him(document, None)}
 
 
 def as_of_past(moment: Moment, corpus_slug: str, document_id: UUID | None = None) -> Past:
@@ -176,7 +183,7 @@ def as_of_past(moment: Moment, corpus_slug: str, document_id: UUID | None = None
         if document_id is not None:
             builds = builds.filter(document_id=document_id)
         held = {build.id: build for build in builds.order_by("document__external_id")}
-        lists = _Lists(moment, {corpus.id}, ALIAS)
+        lists = _Lists(moment.at, moment.tags, {corpus.id}, ALIAS)
         seen: dict[UUID, list[Page]] = defaultdict(list)
         for page in Page.objects.using(ALIAS).filter(build_id__in=held).only("id", "number", "build_id", "text_source", "blank"):
             if lists.open_to_him(held[page.build_id].document, page.number):
@@ -239,12 +246,14 @@ def _base(past: Past, page_ids: Collection[UUID] | None = None) -> dict[str, Any
 
 
 def as_of_candidates(past: Past, page_ids: Sequence[UUID], similarity: Mapping[UUID, float]) -> list[PageCandidate]:
+    """Schema facts of these pages, with the similarity that a search gave them (0 where it gave none)."""
     with snapshot():
         found = rows(PAGES_SQL, _base(past, page_ids))
         return candidates_of(found, {row[0]: similarity.get(row[0], 0.0) for row in found}, {})
 
 
 def as_of_neighbours(past: Past, page_id: UUID, radius: int) -> list[UUID]:
+    """Pages of the past of the same build at most `radius` physical pages away, nearest first, without the page itself."""
     with snapshot():
         page = _held(past, [page_id]).first()
         if page is None:
@@ -267,6 +276,7 @@ def as_of_pages(past: Past, page_ids: Sequence[UUID]) -> list[PageView]:
 
 
 def as_of_term_pages(past: Past, query: str) -> dict[str, int]:
+    """For each lexeme of the query, on how many pages of the past it stands (0 where on none)."""
     with snapshot():
         lexemes = lexemes_of(past.scope, query)
         found = dict(rows(TERM_PAGES_SQL, {**_base(past), "lexemes": lexemes}))
@@ -274,6 +284,7 @@ def as_of_term_pages(past: Past, query: str) -> dict[str, int]:
 
 
 def as_of_images(past: Past, page_ids: Sequence[UUID]) -> dict[UUID, bytes]:
+    """Pictures (JPEG) of pages of the past that were drawn and are still held."""
     with snapshot():
         keys = dict(_held(past, page_ids).exclude(image_key="").values_list("id", "image_key"))
     pictures = {}
@@ -284,6 +295,7 @@ def as_of_images(past: Past, page_ids: Sequence[UUID]) -> dict[UUID, bytes]:
 
 
 def as_of_crop(past: Past, page_id: UUID, box: Box) -> bytes | None:
+    """A part of a page of the past drawn anew from its PDF; None when it cannot be drawn."""
     with snapshot():
         page = _held(past, [page_id]).select_related("build__version__blob").first()
         blob = page.build.version.blob if page else None

@@ -56,6 +56,7 @@ class SyncReport:
 
 
 def maximum_age() -> timedelta:
+    """How long what was read of a directory counts."""
     return timedelta(seconds=settings.DIRECTORY_MAX_AGE_SECONDS)
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from ingestion.domain.evidence import Asker
-from ingestion.selectors.newer import Newer, evidence_newer
+from ingestion.selectors.newer import Newer, Then, evidence_newer
 from qa.models import Run, RunState, Verdict
 from qa.selectors.standing import Standing
 
@@ -24,8 +24,8 @@ class Mark(StrEnum):
 
 MARK_WORDS = {
     Mark.CURRENT: "",
-    Mark.SUPERSEDED: "Some of what this answer cites is of a version that is not the live one any more.",
-    Mark.NOT_AVAILABLE: "Some of what this answer cites was withdrawn, or is not visible to you any more.",
+    Mark.SUPERSEDED: "Some of the evidence has changed since this was answered: it is of a version that is not the live one any more.",
+    Mark.NOT_AVAILABLE: "Some of the evidence has changed since this was answered: it was withdrawn, or is not visible to you any more.",
 }
 
 
@@ -42,5 +42,5 @@ def newer_than(asker: Asker, run: Run) -> Sequence[Newer]:
     if run.as_of is not None or run.state != RunState.DONE or run.verdict not in ABSTAINED:
         return ()
     question = run.question
-    tags = [UUID(tag) for tag in run.tags]
-    return evidence_newer(asker, question.corpus_slug, question.document_asked, run.corpus_epoch, tags)
+    then = Then(run.corpus_epoch, frozenset(UUID(tag) for tag in run.tags), run.started_at or run.created_at)
+    return evidence_newer(asker, question.corpus_slug, question.document_asked, then)

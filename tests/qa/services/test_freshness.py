@@ -115,6 +115,20 @@ def test_rights_that_came_later_count_as_documents_that_came(bench: Workbench) -
     assert [n.title for n in run_view(run).newer] == ["Old"]
 
 
+def test_a_grant_that_came_later_counts_too(bench: Workbench) -> None:
+    document = bench.publish(TEXT, title="Old")
+    run = _ask(bench, user=bench.cast.bob)
+    access_replace(actor="test", corpus=document.corpus, document=document, allow=("staff",))
+    assert run_view(run).newer == ()
+    access_replace(actor="test", corpus=document.corpus, allow=("staff", "user:bob"))
+    assert run_view(run).newer == ()  # the document's own list still shuts him out
+    access_replace(actor="test", corpus=document.corpus, document=document, allow=None)
+    assert [n.title for n in run_view(run).newer] == ["Old"]
+    again = _ask(bench, UNANSWERED, user=bench.cast.bob)
+    access_replace(actor="test", corpus=document.corpus, allow=("user:bob",))  # changed, and open to him before and after
+    assert run_view(again).newer == ()
+
+
 def test_the_epoch_counts_versions_not_rebuilds(bench: Workbench) -> None:
     document = bench.publish(TEXT)
     run = _ask(bench, UNANSWERED)
