@@ -9,13 +9,15 @@ longer held, whether it has been purged yet or not.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import numpy as np
+from django.db import connections, transaction
 from django.db.models import F, Q, QuerySet
 from pgvector import HalfVector
 
@@ -41,10 +43,12 @@ from ingestion.models import (
 from ingestion.seams import load
 from ingestion.seams.blobs import BlobMissing
 from ingestion.seams.page_embedder import PageEmbedder
-from ingestion.selectors.evidence import ALIAS, CROP_LONG_SIDE, crop_limits, lexemes_of, page_view, rows, snapshot
+from ingestion.selectors.evidence import CROP_LONG_SIDE, crop_limits, lexemes_of, page_view, rows
 from ingestion.selectors.search import BM25_TEMPLATE, K1, B, candidates_of, captions_of, signals_of
 from ingestion.selectors.visibility import is_auditor
 
+# Not the reader's: the interval tables and pages of classes of the past are nothing that a question of today reads.
+ALIAS = "default"
 PAGES_TABLE = "(select unnest(%(pages)s::uuid[]))"
 BM25_SQL = BM25_TEMPLATE.format(
     visible="",
@@ -95,6 +99,14 @@ class Past:
     no_longer_held: tuple[UUID, ...]
 
 
+@contextmanager
+def look() -> Iterator[None]:
+    """One REPEATABLE READ READ ONLY transaction, never within another."""
+    with transaction.atomic(using=ALIAS, durable=True), connections[ALIAS].cursor() as cursor:
+        cursor.execute("set transaction isolation level repeatable read, read only")
+        yield
+
+
 def moment_for(auditor: User, person: User, at: datetime) -> Moment:
     """The person's tags as they were. Raises `NotAnAuditor`."""
     organisation = auditor.organisation_id
@@ -124,12 +136,12 @@ def _in_force(at: datetime, begin: str, end: str) -> Q:
     return Q(**{f"{begin}__lte": at}) & (Q(**{f"{end}__isnull": True}) | Q(**{f"{end}__gt": at}))
 
 
-def _builds_then(moment: Moment, using: str) -> QuerySet[Build]:
+def _builds_then(moment: Moment) -> QuerySet[Build]:
     """Builds that were live then, of documents and versions that were not deleted since."""
-    live = BuildLiveness.objects.using(using).filter(_in_force(moment.at, "live_from", "live_to"))
+    live = BuildLiveness.objects.using(ALIAS).filter(_in_force(moment.at, "live_from", "live_to"))
     corpora = Q(document__corpus__deleted_at__isnull=True) | Q(document__corpus__deleted_at__gt=moment.at)
     return (
-        Build.objects.using(using)
+        Build.objects.using(ALIAS)
         .filter(corpora, id__in=live.values("build_id"), document__organisation_id=moment.organisation_id)
         .filter(document__deleted_at__isnull=True, version__revision__gt=F("document__purged_through"))
     )
@@ -138,8 +150,8 @@ def _builds_then(moment: Moment, using: str) -> QuerySet[Build]:
 class _Lists:
     """The lists that were in force then, of the corpora and documents of some builds."""
 
-    def __init__(self, at: datetime, tags: Tags, corpora: Collection[UUID], using: str) -> None:
-        held = AccessAssignment.objects.using(using).filter(_in_force(at, "valid_from", "valid_to"), corpus_id__in=corpora)
+    def __init__(self, at: datetime, tags: Tags, corpora: Collection[UUID]) -> None:
+        held = AccessAssignment.objects.using(ALIAS).filter(_in_force(at, "valid_from", "valid_to"), corpus_id__in=corpora)
         self._held = {(one.corpus_id, one.document_id, one.page_number): one.as_list() for one in held}
         self._tags = tags
         self._known: dict[AccessClause, bool] = {}
@@ -153,37 +165,37 @@ class _Lists:
         return self._known[clause]
 
 
-def as_of_visible(moment: Moment, page_ids: Collection[UUID], using: str = ALIAS) -> set[UUID]:
+def as_of_visible(moment: Moment, page_ids: Collection[UUID]) -> set[UUID]:
     """Which of the pages stood in a build that was live then, were open to the person then, and are held now."""
     pages = list(
-        Page.objects.using(using)
-        .filter(id__in=list(page_ids), build__in=_builds_then(moment, using))
+        Page.objects.using(ALIAS)
+        .filter(id__in=list(page_ids), build__in=_builds_then(moment))
         .select_related("document")
         .only("id", "number", "document__id", "document__corpus_id")
     )
-    lists = _Lists(moment.at, moment.tags, {page.document.corpus_id for page in pages}, using)
+    lists = _Lists(moment.at, moment.tags, {page.document.corpus_id for page in pages})
     return {page.id for page in pages if lists.open_to_him(page.document, page.number)}
 
 
 def shut_then(organisation_id: UUID, tags: Tags, at: datetime, documents: Collection[UUID]) -> set[UUID]:
     """Which of the documents the lists of then, of corpus and document, did not open to these tags."""
     held = list(Document.objects.using(ALIAS).filter(id__in=list(documents), organisation_id=organisation_id))
-    lists = _Lists(at, tags, {document.corpus_id for document in held}, ALIAS)
+    lists = _Lists(at, tags, {document.corpus_id for document in held})
     return {document.id for document in held if not lists.open_to_him(document, None)}
 
 
 def as_of_past(moment: Moment, corpus_slug: str, document_id: UUID | None = None) -> Past:
     """What the person could have asked about then; the same nothing for a corpus that was absent and one that was shut to him."""
-    with snapshot():
+    with look():
         corpora = Corpus.objects.using(ALIAS).filter(organisation_id=moment.organisation_id, slug=corpus_slug)
         corpus = corpora.filter(created_at__lte=moment.at).first()
         if corpus is None:
             return Past(Scope(None, (), 0, 0), frozenset(), ())
-        builds = _builds_then(moment, ALIAS).filter(document__corpus=corpus).select_related("document", "version")
+        builds = _builds_then(moment).filter(document__corpus=corpus).select_related("document", "version")
         if document_id is not None:
             builds = builds.filter(document_id=document_id)
         held = {build.id: build for build in builds.order_by("document__external_id")}
-        lists = _Lists(moment.at, moment.tags, {corpus.id}, ALIAS)
+        lists = _Lists(moment.at, moment.tags, {corpus.id})
         seen: dict[UUID, list[Page]] = defaultdict(list)
         for page in Page.objects.using(ALIAS).filter(build_id__in=held).only("id", "number", "build_id", "text_source", "blank"):
             if lists.open_to_him(held[page.build_id].document, page.number):
@@ -227,17 +239,17 @@ def as_of_search(
     wanted = search_text(query)
     if vector is None:
         vector = embedder.embed_query(wanted).pooled
-    with snapshot():
+    with look():
         base = _base(past) | {"limit": max(len(past.pages), 1)}
-        lexical = rows(BM25_SQL, {**base, "lexemes": lexemes_of(past.scope, wanted), "k1": K1, "b": B})
+        lexical = rows(BM25_SQL, {**base, "lexemes": lexemes_of(past.scope, wanted, ALIAS), "k1": K1, "b": B}, ALIAS)
         space = EmbeddingSpace.objects.using(ALIAS).filter(fingerprint=embedder.space.fingerprint).first()
-        dense = rows(DENSE_SQL, {**base, "vector": HalfVector(vector).to_text(), "space": space.id}) if space else []
-        pages = rows(PAGES_SQL, base)
-        captions = captions_of([row[0] for row in pages]) if named_captions(query) else {}
+        dense = rows(DENSE_SQL, {**base, "vector": HalfVector(vector).to_text(), "space": space.id}, ALIAS) if space else []
+        pages = rows(PAGES_SQL, base, ALIAS)
+        captions = captions_of([row[0] for row in pages], ALIAS) if named_captions(query) else {}
         signals = signals_of(query, pages, lexical, dense, captions, single=len(past.scope.pins) == 1)
         similarity = fuse(signals)
         best = sorted(pages, key=lambda row: (-similarity[row[0]], str(row[1]), row[2]))[:limit]
-        return candidates_of(best, similarity, signals)
+        return candidates_of(best, similarity, signals, ALIAS)
 
 
 def _base(past: Past, page_ids: Collection[UUID] | None = None) -> dict[str, Any]:
@@ -247,14 +259,14 @@ def _base(past: Past, page_ids: Collection[UUID] | None = None) -> dict[str, Any
 
 def as_of_candidates(past: Past, page_ids: Sequence[UUID], similarity: Mapping[UUID, float]) -> list[PageCandidate]:
     """Schema facts of these pages, with the similarity that a search gave them (0 where it gave none)."""
-    with snapshot():
-        found = rows(PAGES_SQL, _base(past, page_ids))
-        return candidates_of(found, {row[0]: similarity.get(row[0], 0.0) for row in found}, {})
+    with look():
+        found = rows(PAGES_SQL, _base(past, page_ids), ALIAS)
+        return candidates_of(found, {row[0]: similarity.get(row[0], 0.0) for row in found}, {}, ALIAS)
 
 
 def as_of_neighbours(past: Past, page_id: UUID, radius: int) -> list[UUID]:
     """Pages of the past of the same build at most `radius` physical pages away, nearest first, without the page itself."""
-    with snapshot():
+    with look():
         page = _held(past, [page_id]).first()
         if page is None:
             return []
@@ -269,7 +281,7 @@ def _held(past: Past, page_ids: Collection[UUID] | None = None) -> QuerySet[Page
 
 def as_of_pages(past: Past, page_ids: Sequence[UUID]) -> list[PageView]:
     """The pages for reading, in the order asked; those that are not of the past, or no longer held, are left out."""
-    with snapshot():
+    with look():
         pages = _held(past, page_ids).select_related("document", "content", "build").prefetch_related("blocks", "facts")
         found = {page.id: page_view(page) for page in pages}
     return [found[page_id] for page_id in dict.fromkeys(page_ids) if page_id in found]
@@ -277,15 +289,15 @@ def as_of_pages(past: Past, page_ids: Sequence[UUID]) -> list[PageView]:
 
 def as_of_term_pages(past: Past, query: str) -> dict[str, int]:
     """For each lexeme of the query, on how many pages of the past it stands (0 where on none)."""
-    with snapshot():
-        lexemes = lexemes_of(past.scope, query)
-        found = dict(rows(TERM_PAGES_SQL, {**_base(past), "lexemes": lexemes}))
+    with look():
+        lexemes = lexemes_of(past.scope, query, ALIAS)
+        found = dict(rows(TERM_PAGES_SQL, {**_base(past), "lexemes": lexemes}, ALIAS))
     return {lexeme: int(found.get(lexeme, 0)) for lexeme in lexemes}
 
 
 def as_of_images(past: Past, page_ids: Sequence[UUID]) -> dict[UUID, bytes]:
     """Pictures (JPEG) of pages of the past that were drawn and are still held."""
-    with snapshot():
+    with look():
         keys = dict(_held(past, page_ids).exclude(image_key="").values_list("id", "image_key"))
     pictures = {}
     for page_id, key in keys.items():
@@ -296,7 +308,7 @@ def as_of_images(past: Past, page_ids: Sequence[UUID]) -> dict[UUID, bytes]:
 
 def as_of_crop(past: Past, page_id: UUID, box: Box) -> bytes | None:
     """A part of a page of the past drawn anew from its PDF; None when it cannot be drawn."""
-    with snapshot():
+    with look():
         page = _held(past, [page_id]).select_related("build__version__blob").first()
         blob = page.build.version.blob if page else None
     if page is None or blob is None:

@@ -74,9 +74,9 @@ def snapshot() -> Iterator[None]:
         yield
 
 
-def rows(sql: str, parameters: Mapping[str, Any]) -> list[tuple]:
+def rows(sql: str, parameters: Mapping[str, Any], using: str = ALIAS) -> list[tuple]:
     """The rows of a query on the evidence alias."""
-    with connections[ALIAS].cursor() as cursor:
+    with connections[using].cursor() as cursor:
         cursor.execute(sql, parameters)
         return cursor.fetchall()
 
@@ -113,14 +113,14 @@ def evidence_term_pages(asker: Asker, scope: Scope, query: str) -> dict[str, int
     return {lexeme: int(found.get(lexeme, 0)) for lexeme in lexemes}
 
 
-def lexemes_of(scope: Scope, query: str) -> list[str]:
+def lexemes_of(scope: Scope, query: str, using: str = ALIAS) -> list[str]:
     """The query's lexemes under the text search configurations of the scope's builds; call within a snapshot."""
     sql = """
     select distinct w.lexeme
       from (select distinct b.language from ingestion_build b where b.id = any(%(builds)s) and b.language <> '') l,
            lateral unnest(to_tsvector(l.language::regconfig, %(query)s)) w
     """
-    return sorted(row[0] for row in rows(sql, {"builds": list(scope.build_ids), "query": query}))
+    return sorted(row[0] for row in rows(sql, {"builds": list(scope.build_ids), "query": query}, using))
 
 
 def evidence_pages(asker: Asker, scope: Scope, page_ids: Sequence[UUID]) -> list[PageView]:

@@ -6,35 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q
-
 from ingestion.domain.access import Tags
 from ingestion.domain.evidence import Asker
-from ingestion.models import AccessAssignment
+from ingestion.models import BuildLiveness
 from ingestion.selectors.as_of import shut_then
-from ingestion.selectors.evidence import ALIAS, rows, snapshot
-from ingestion.selectors.visibility import VISIBLE_CLASSES_SQL, access_parameters
-
-NEWER_SQL = f"""
-with visible as ({VISIBLE_CLASSES_SQL}),
-visible_then as ({VISIBLE_CLASSES_SQL.replace("%(tags)s", "%(then)s")})
-select d.id, d.title, d.external_id, v.number,
-       l.epoch > %(epoch)s
-        or not exists (select 1 from ingestion_buildaccesscount n
-                        where n.build_id = d.live_build_id and n.access_class_id in (select id from visible_then))
-  from ingestion_document d
-  join ingestion_corpus c on c.id = d.corpus_id and c.deleted_at is null
-  join ingestion_documentversion v on v.id = d.live_version_id
-  join ingestion_buildliveness l on l.build_id = d.live_build_id and l.live_to is null
- where d.organisation_id = %(organisation)s and c.organisation_id = %(organisation)s and c.slug = %(corpus)s
-   and d.deleted_at is null and (%(document)s::uuid is null or d.id = %(document)s::uuid)
-   and exists (select 1 from ingestion_buildaccesscount n
-                where n.build_id = d.live_build_id and n.access_class_id in (select id from visible))
-   and (%(lists_changed)s or l.epoch > %(epoch)s
-        or not exists (select 1 from ingestion_buildaccesscount n
-                        where n.build_id = d.live_build_id and n.access_class_id in (select id from visible_then)))
- order by l.epoch, d.id
-"""
+from ingestion.selectors.evidence import evidence_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +30,14 @@ class Then:
 
 
 def evidence_newer(asker: Asker, corpus_slug: str, document_id: UUID | None, then: Then) -> list[Newer]:
-    """Documents that the asker sees now and that were published since, or that the tags or the lists of then did not open to him."""
-    changed = Q(valid_from__gt=then.at, corpus__organisation_id=asker.organisation_id, corpus__slug=corpus_slug)
-    parameters = {
-        **access_parameters(asker), "corpus": corpus_slug, "document": document_id, "epoch": then.epoch, "then": sorted(then.tags),
-    }  # fmt: skip
-    with snapshot():
-        lists_changed = AccessAssignment.objects.using(ALIAS).filter(changed).exists()
-        found = rows(NEWER_SQL, {**parameters, "lists_changed": lists_changed})
-        shut = shut_then(asker.organisation_id, then.tags, then.at, [row[0] for row in found if not row[4]])
-    return [Newer(key, title or external, version) for key, title, external, version, sure in found if sure or key in shut]
+    """Documents that the asker sees now and that were published since, or that the tags or the lists of then did not open to him.
+
+    What he sees now comes through the door; of that, and of nothing else, it is asked when it came.
+    """
+    pins = evidence_scope(asker, corpus_slug, document_id).pins
+    live = BuildLiveness.objects.filter(build_id__in=[pin.build_id for pin in pins], live_to__isnull=True)
+    epochs = dict(live.values_list("build_id", "epoch"))
+    shut = shut_then(asker.organisation_id, then.tags, then.at, [pin.document_id for pin in pins])
+    came = [pin for pin in pins if epochs.get(pin.build_id, 0) > then.epoch or pin.document_id in shut]
+    came.sort(key=lambda pin: epochs.get(pin.build_id, 0))
+    return [Newer(pin.document_id, pin.title or pin.external_id, pin.version_number) for pin in came]

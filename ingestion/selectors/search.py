@@ -128,9 +128,9 @@ def evidence_neighbours(asker: Asker, scope: Scope, page_id: UUID, radius: int) 
         return [row[0] for row in rows(sql, parameters)]
 
 
-def captions_of(page_ids: Sequence[UUID]) -> dict[UUID, set[str]]:
+def captions_of(page_ids: Sequence[UUID], using: str = ALIAS) -> dict[UUID, set[str]]:
     """The labels of the captions on these pages, which the caller has checked."""
-    facts = SchemaFact.objects.using(ALIAS).filter(page_id__in=page_ids, kind="caption").values_list("page_id", "value")
+    facts = SchemaFact.objects.using(using).filter(page_id__in=page_ids, kind="caption").values_list("page_id", "value")
     found: dict[UUID, set[str]] = {}
     for page_id, value in facts:
         found.setdefault(page_id, set()).add(caption_label(value.get("label", "")))
@@ -165,13 +165,13 @@ def signals_of(
 
 
 def candidates_of(
-    pages: Sequence[tuple], similarity: Mapping[UUID, float], signals: Mapping[UUID, Mapping[str, float]]
+    pages: Sequence[tuple], similarity: Mapping[UUID, float], signals: Mapping[UUID, Mapping[str, float]], using: str = ALIAS
 ) -> list[PageCandidate]:
     """Candidates of rows of `PAGES_SQL`, with the schema facts of their pages."""
     ids = [row[0] for row in pages]
     facts: dict[UUID, dict[str, list]] = {}
     for page_id, kind, value in (
-        SchemaFact.objects.using(ALIAS).filter(page_id__in=ids).values_list("page_id", "kind", "value")
+        SchemaFact.objects.using(using).filter(page_id__in=ids).values_list("page_id", "kind", "value")
     ):
         facts.setdefault(page_id, {}).setdefault(kind, []).append(value)
     candidates = []

@@ -101,7 +101,7 @@ def _assert_still_as_of(run: Run, auditor: User, shown: list[UUID]) -> None:
         moment = moment_for(auditor, run.as_of_person, run.as_of)
     except NotAnAuditor as error:
         raise EvidenceChanged("the person who looks is no auditor any more") from error
-    if as_of_visible(moment, shown, "default") != set(shown):
+    if as_of_visible(moment, shown) != set(shown):
         raise EvidenceChanged("what was read is no longer held")
 
 
