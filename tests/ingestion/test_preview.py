@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ingestion.models import (
@@ -54,6 +54,8 @@ def _written() -> tuple[int, ...]:
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=CHANGES)
+@example(changes=[("a2", ["user:bob"], []), ("", ["staff", "g1"], []), ("a", None, ["user:alice"]), ("a2", None, ["g1"])])
+@example(changes=[("", ["g1"], []), ("b1", ["g2"], []), ("b", [], []), ("b", None, []), ("b1", None, [])])
 def test_what_the_preview_says_is_what_happens(bench: Workbench, changes) -> None:
     organisation = bench.cast.organisation
     if not Document.objects.exists():
