@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from ingestion.views import api, console, documents, jobs, pages, signin
+from ingestion.views import access, api, console, documents, jobs, pages, signin
 
 urlpatterns = [
     path("signin/", signin.SignIn.as_view(), name="signin"),
@@ -15,11 +15,12 @@ urlpatterns = [
     path("console/corpora/new/", console.corpus_new, name="console-corpus-new"),
     path("console/corpora/<uuid:corpus_id>/", console.corpus, name="console-corpus"),
     path("console/corpora/<uuid:corpus_id>/documents", console.corpus_documents, name="console-corpus-documents"),
-    path("console/corpora/<uuid:corpus_id>/access", console.corpus_access, name="console-corpus-access"),
+    path("console/corpora/<uuid:corpus_id>/access", access.corpus_access, name="console-corpus-access"),
     path("console/corpora/<uuid:corpus_id>/upload", documents.upload, name="console-upload"),
     path("console/submissions/<uuid:event_id>/", console.submission, name="console-submission"),
     path("console/documents/<uuid:document_id>/", documents.document, name="console-document"),
-    path("console/documents/<uuid:document_id>/access", documents.document_access, name="console-document-access"),
+    path("console/documents/<uuid:document_id>/access", access.document_access, name="console-document-access"),
+    path("console/documents/<uuid:document_id>/explain", access.document_explain, name="console-document-explain"),
     path("console/documents/<uuid:document_id>/withdraw", documents.document_withdraw_view, name="console-document-withdraw"),
     path("console/jobs/<uuid:job_id>/", console.job, name="console-job"),
     path("console/jobs/", jobs.jobs, name="console-jobs"),

@@ -134,6 +134,7 @@ UPLOADS = {
 }
 # More than the largest document is read by no door; the rest is room for the fields of a form.
 MAX_BODY_BYTES = PIPELINE["MAX_DOCUMENT_BYTES"] + 1024 * 1024
+
 # --- queues and their workers ----------------------------------------------------------------------
 WORK = {
     "QUEUES": work.QUEUES,
@@ -147,6 +148,9 @@ WORK = {
     "HOW_TO_START": "python manage.py up" if EMBEDDED_SERVICES else "celery -A workers.app worker -Q {queue}",
 }
 METRICS_TOKEN = env.text("DOCMEMO_METRICS_TOKEN")
+
+# --- people from outside ---------------------------------------------------------------------------
+DIRECTORY_MAX_AGE_SECONDS = env.number("DOCMEMO_DIRECTORY_MAX_AGE_SECONDS")
 
 # --- Celery ----------------------------------------------------------------------------------------
 CELERY_TASK_SERIALIZER = "json"

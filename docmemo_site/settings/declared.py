@@ -218,4 +218,10 @@ SETTINGS: tuple[Setting, ...] = (
         "Drills only: a safeguard that is turned off to prove that the drill then fails.",
         choices=("", "lease", "commit-order"),
     ),
+    Setting(
+        "DOCMEMO_DIRECTORY_MAX_AGE_SECONDS",
+        "number",
+        24 * 60 * 60,
+        "How long memberships from a directory or an OpenID provider count after they were last read; past it they count as absent.",
+    ),
 )

@@ -40,6 +40,7 @@ class Scope:
     pins: tuple[Pin, ...]
     visible_pages: int
     unreadable_pages: int  # visible pages that show something, but gave no text
+    epoch: int = 0  # of the corpus, in the same snapshot; 0 where the asker sees nothing
 
     @property
     def build_ids(self) -> tuple[UUID, ...]:

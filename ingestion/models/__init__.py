@@ -2,7 +2,8 @@
 
 from ingestion.models.access import AccessAssignment, AccessClass, AccessLevel
 from ingestion.models.audit import AuditEntry, AuditPayload
-from ingestion.models.corpus import Corpus
+from ingestion.models.corpus import Corpus, CorpusEpoch
+from ingestion.models.directory import DirectoryGroup, DirectoryPerson
 from ingestion.models.document import Blob, Build, BuildAccessCount, BuildLiveness, Document, DocumentVersion, Purge
 from ingestion.models.event import DeadLetter, InboxEvent, OutboxEvent, Source
 from ingestion.models.job import Job, StageRun, WorkerHeartbeat
@@ -34,7 +35,10 @@ __all__ = [
     "BuildAccessCount",
     "BuildLiveness",
     "Corpus",
+    "CorpusEpoch",
     "DeadLetter",
+    "DirectoryGroup",
+    "DirectoryPerson",
     "Document",
     "DocumentPassword",
     "DocumentVersion",

@@ -6,7 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
-from ingestion.domain.access import AccessClause
+from ingestion.domain.access import AccessClause, AccessList
 from ingestion.models.base import Identified
 from ingestion.models.corpus import Corpus
 from ingestion.models.people import Organisation
@@ -47,6 +47,9 @@ class AccessAssignment(Identified):
                 | models.Q(level="page", document__isnull=False, page_number__isnull=False),
             ),
         ]
+
+    def as_list(self) -> AccessList:
+        return AccessList(None if self.allow is None else frozenset(self.allow), frozenset(self.deny))
 
 
 class AccessClass(Identified):

@@ -22,3 +22,13 @@ class Corpus(Identified):
 
     def __str__(self) -> str:
         return self.slug
+
+
+class CorpusEpoch(models.Model):
+    """How many versions were published in a corpus. Moved last in the transaction of a publication, so it is exact for any snapshot.
+
+    No constraint of the database leads to the corpus: publishing must take no lock of its row. No employee is shown the number.
+    """
+
+    corpus = models.OneToOneField(Corpus, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="epoch_row")
+    epoch = models.BigIntegerField(default=0)

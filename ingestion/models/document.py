@@ -119,6 +119,7 @@ class BuildLiveness(Identified):
     build = models.ForeignKey(Build, on_delete=models.CASCADE, related_name="liveness")
     live_from = models.DateTimeField()
     live_to = models.DateTimeField(null=True, blank=True)
+    epoch = models.BigIntegerField(default=0)  # of the corpus, when this version came to be live; a rebuild of it keeps it
 
     class Meta:
         constraints = [

@@ -30,7 +30,8 @@ CROP_MEMORY = 2 * 1024**3
 
 SCOPE_SQL = f"""
 with visible as ({VISIBLE_CLASSES_SQL})
-select d.id, d.live_version_id, d.live_build_id, d.external_id, d.title, v.number, sum(n.pages)
+select d.id, d.live_version_id, d.live_build_id, d.external_id, d.title, v.number, sum(n.pages),
+       coalesce((select e.epoch from ingestion_corpusepoch e where e.corpus_id = d.corpus_id), 0)
   from ingestion_document d
   join ingestion_corpus c on c.id = d.corpus_id and c.deleted_at is null
   join ingestion_documentversion v on v.id = d.live_version_id
@@ -82,9 +83,9 @@ def snapshot(asker: Asker) -> Iterator[None]:
         yield
 
 
-def rows(sql: str, parameters: Mapping[str, Any]) -> list[tuple]:
+def rows(sql: str, parameters: Mapping[str, Any], using: str = ALIAS) -> list[tuple]:
     """The rows of a query on the evidence alias."""
-    with connections[ALIAS].cursor() as cursor:
+    with connections[using].cursor() as cursor:
         cursor.execute(sql, parameters)
         return cursor.fetchall()
 
@@ -98,7 +99,7 @@ def evidence_scope(asker: Asker, corpus_slug: str, document_id: UUID | None = No
         pins = tuple(Pin(*row[:6]) for row in found)
         builds = [pin.build_id for pin in pins]
         unreadable = rows(UNREADABLE_SQL, {**access_parameters(asker), "builds": builds})[0][0]
-    return Scope(None, pins, sum(int(row[6]) for row in found), unreadable)
+    return Scope(None, pins, sum(int(row[6]) for row in found), unreadable, int(found[0][7]) if found else 0)
 
 
 def readable_corpora(asker: Asker) -> list[tuple[str, str]]:
@@ -121,14 +122,14 @@ def evidence_term_pages(asker: Asker, scope: Scope, query: str) -> dict[str, int
     return {lexeme: int(found.get(lexeme, 0)) for lexeme in lexemes}
 
 
-def lexemes_of(scope: Scope, query: str) -> list[str]:
+def lexemes_of(scope: Scope, query: str, using: str = ALIAS) -> list[str]:
     """The query's lexemes under the text search configurations of the scope's builds; call within a snapshot."""
     sql = """
     select distinct w.lexeme
       from (select distinct b.language from ingestion_build b where b.id = any(%(builds)s) and b.language <> '') l,
            lateral unnest(to_tsvector(l.language::regconfig, %(query)s)) w
     """
-    return sorted(row[0] for row in rows(sql, {"builds": list(scope.build_ids), "query": query}))
+    return sorted(row[0] for row in rows(sql, {"builds": list(scope.build_ids), "query": query}, using))
 
 
 def evidence_pages(asker: Asker, scope: Scope, page_ids: Sequence[UUID]) -> list[PageView]:
@@ -162,10 +163,11 @@ def _page_views(asker: Asker, page_ids: Sequence[UUID], pages) -> list[PageView]
         page.id: page
         for page in visible.select_related("document", "content", "build").prefetch_related("blocks", "facts")
     }
-    return [_page_view(found[page_id]) for page_id in dict.fromkeys(page_ids) if page_id in found]
+    return [page_view(found[page_id]) for page_id in dict.fromkeys(page_ids) if page_id in found]
 
 
-def _page_view(page: Page) -> PageView:
+def page_view(page: Page) -> PageView:
+    """The page for reading; the caller has checked that it may be read."""
     section = next((fact.value["path"] for fact in page.facts.all() if fact.kind == "section"), [])
     return PageView(
         page_id=page.id,
@@ -244,6 +246,11 @@ def evidence_images(asker: Asker, scope: Scope, page_ids: Sequence[UUID]) -> dic
     return pictures
 
 
+def crop_limits(pages: int) -> Limits:
+    """What drawing a part of a page may take."""
+    return Limits(memory_bytes=CROP_MEMORY, seconds=CROP_SECONDS, max_pages=pages)
+
+
 def evidence_crop(asker: Asker, scope: Scope, page_id: UUID, box: Box) -> bytes | None:
     """A part of a page drawn anew from its PDF, if the page is of the scope and visible now; None when it cannot be drawn."""
     with snapshot(asker):
@@ -259,7 +266,7 @@ def evidence_crop(asker: Asker, scope: Scope, page_id: UUID, box: Box) -> bytes 
         blob = page.build.version.blob if page else None
     if page is None or blob is None:
         return None
-    limits = Limits(memory_bytes=CROP_MEMORY, seconds=CROP_SECONDS, max_pages=page.build.page_count or 1)
+    limits = crop_limits(page.build.page_count or 1)
     try:
         with load("blobs").local_path(blob.key) as pdf:
             # passwords are not for the reader role: this one row comes by the writer's connection

@@ -23,17 +23,13 @@ from ingestion.selectors.visibility import VISIBLE_CLASSES_SQL, access_parameter
 WHOLE_SCOPE_PAGES = 3000
 BEST_OF_EACH = 400
 
-BM25_SQL = f"""
-with visible as ({VISIBLE_CLASSES_SQL}),
-size as (
-    select greatest(sum(n.pages), 1)::float8 as pages, greatest(sum(n.words), 1)::float8 as words
-      from ingestion_buildaccesscount n
-     where n.build_id = any(%(builds)s) and n.access_class_id in (select id from visible)
-),
+# {visible}: what comes before; {size}: pages and words of what is visible; {posting}: whether a posting is.
+BM25_TEMPLATE = """
+with {visible}
+size as ({size}),
 hits as materialized (
     select p.page_id, p.field, p.lexeme, p.frequency from ingestion_posting p
-     where p.lexeme = any(%(lexemes)s) and p.build_id = any(%(builds)s)
-       and p.access_class_id in (select id from visible)
+     where p.lexeme = any(%(lexemes)s) and p.build_id = any(%(builds)s) and {posting}
 ),
 rare as (
     select h.field, h.lexeme, ln(1 + (size.pages - count(*) + 0.5) / (count(*) + 0.5)) as idf
@@ -49,6 +45,12 @@ select h.page_id,
  order by 2 desc
  limit %(limit)s
 """
+BM25_SQL = BM25_TEMPLATE.format(
+    visible=f"visible as ({VISIBLE_CLASSES_SQL}),",
+    size="select greatest(sum(n.pages), 1)::float8 as pages, greatest(sum(n.words), 1)::float8 as words "
+    "from ingestion_buildaccesscount n where n.build_id = any(%(builds)s) and n.access_class_id in (select id from visible)",
+    posting="p.access_class_id in (select id from visible)",
+)
 
 DENSE_SQL = f"""
 with visible as ({VISIBLE_CLASSES_SQL})
@@ -96,11 +98,11 @@ def evidence_search(
         dense = rows(DENSE_SQL, {**base, "vector": HalfVector(vector).to_text(), "space": space.id}) if space else []
         ids = None if whole else list({row[0] for row in (*lexical, *dense)})
         pages = rows(PAGES_SQL, {**base, "ids": ids})
-        captions = _captions([row[0] for row in pages]) if named_captions(query) else {}
-        signals = _signals(query, pages, lexical, dense, captions, single=len(scope.pins) == 1)
+        captions = captions_of([row[0] for row in pages]) if named_captions(query) else {}
+        signals = signals_of(query, pages, lexical, dense, captions, single=len(scope.pins) == 1)
         similarity = fuse(signals)
         best = sorted(pages, key=lambda row: (-similarity[row[0]], str(row[1]), row[2]))[:limit]
-        return _candidates(best, similarity, signals)
+        return candidates_of(best, similarity, signals)
 
 
 def evidence_candidates(
@@ -109,7 +111,7 @@ def evidence_candidates(
     """Schema facts of these pages, with the similarity that a search gave them (0 where it gave none)."""
     with snapshot(asker):
         found = rows(PAGES_SQL, {**access_parameters(asker), "builds": list(scope.build_ids), "ids": list(page_ids)})
-        return _candidates(found, {row[0]: similarity.get(row[0], 0.0) for row in found}, {})
+        return candidates_of(found, {row[0]: similarity.get(row[0], 0.0) for row in found}, {})
 
 
 def evidence_neighbours(asker: Asker, scope: Scope, page_id: UUID, radius: int) -> list[UUID]:
@@ -126,15 +128,16 @@ def evidence_neighbours(asker: Asker, scope: Scope, page_id: UUID, radius: int) 
         return [row[0] for row in rows(sql, parameters)]
 
 
-def _captions(page_ids: Sequence[UUID]) -> dict[UUID, set[str]]:
-    facts = SchemaFact.objects.using(ALIAS).filter(page_id__in=page_ids, kind="caption").values_list("page_id", "value")
+def captions_of(page_ids: Sequence[UUID], using: str = ALIAS) -> dict[UUID, set[str]]:
+    """The labels of the captions on these pages, which the caller has checked."""
+    facts = SchemaFact.objects.using(using).filter(page_id__in=page_ids, kind="caption").values_list("page_id", "value")
     found: dict[UUID, set[str]] = {}
     for page_id, value in facts:
         found.setdefault(page_id, set()).add(caption_label(value.get("label", "")))
     return found
 
 
-def _signals(
+def signals_of(
     query: str,
     pages: Sequence[tuple],
     lexical: Sequence[tuple],
@@ -161,13 +164,14 @@ def _signals(
     return signals
 
 
-def _candidates(
-    pages: Sequence[tuple], similarity: Mapping[UUID, float], signals: Mapping[UUID, Mapping[str, float]]
+def candidates_of(
+    pages: Sequence[tuple], similarity: Mapping[UUID, float], signals: Mapping[UUID, Mapping[str, float]], using: str = ALIAS
 ) -> list[PageCandidate]:
+    """Candidates of rows of `PAGES_SQL`, with the schema facts of their pages."""
     ids = [row[0] for row in pages]
     facts: dict[UUID, dict[str, list]] = {}
     for page_id, kind, value in (
-        SchemaFact.objects.using(ALIAS).filter(page_id__in=ids).values_list("page_id", "kind", "value")
+        SchemaFact.objects.using(using).filter(page_id__in=ids).values_list("page_id", "kind", "value")
     ):
         facts.setdefault(page_id, {}).setdefault(kind, []).append(value)
     candidates = []

@@ -84,10 +84,7 @@ def is_auditor(user: User) -> bool:
 
 def manages_corpus(user: User, corpus: Corpus) -> bool:
     """An administrator of the corpus's organisation, or the owner of this corpus."""
-    if not user.is_authenticated or corpus.organisation_id != user.organisation_id:
-        return False
-    roles = roles_of(user)
-    return (Role.ORGANISATION_ADMIN.value, None) in roles or (Role.CORPUS_OWNER.value, corpus.id) in roles
+    return user.is_authenticated and RoleAssignment.objects.lets_manage(user, corpus)
 
 
 def managed_corpora(user: User) -> list[Corpus]:

@@ -62,7 +62,7 @@ def assignment_put(
 def _as_list(assignment: AccessAssignment | None) -> AccessList | None:
     if assignment is None:
         return None
-    return AccessList(None if assignment.allow is None else frozenset(assignment.allow), frozenset(assignment.deny))
+    return assignment.as_list()
 
 
 def lists_in_force(document: Document) -> tuple[AccessList, AccessList, dict[int, AccessList]]:

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from django.db import transaction
 
 from ingestion.domain.access import AccessList
+from ingestion.domain.errors import NeedsHuman
 from ingestion.models import Corpus, Document, Organisation
 from ingestion.services.access import assignment_put, document_classes_apply, tags_named
+from ingestion.services.access_preview import Preview, access_preview, names_previewed
 from ingestion.services.audit import audit_append
 
 
@@ -27,6 +29,14 @@ def corpus_create(
     return corpus
 
 
+class PreviewStale(NeedsHuman):
+    """What the person was shown would not be what happens now; `fresh` is what would. Nothing was written."""
+
+    def __init__(self, fresh: Preview) -> None:
+        super().__init__("preview_stale", "Something changed since the preview was made. Look at the new one.")
+        self.fresh = fresh
+
+
 @transaction.atomic
 def access_replace(
     *,
@@ -36,18 +46,38 @@ def access_replace(
     page_number: int | None = None,
     allow: Iterable[str] | None,
     deny: Iterable[str] = (),
+    seen: str | None = None,
 ) -> int:
-    """Put a level's whole list in force now; `allow` None means that the level does not narrow. Returns the pages it changed."""
+    """Put a level's whole list in force now; `allow` None means that the level does not narrow. Returns the pages it changed.
+
+    With `seen`, the digest of a preview, it raises `PreviewStale` where the effect would not be the one that was previewed.
+    """
     organisation = corpus.organisation
+    allow, deny = None if allow is None else tuple(allow), tuple(deny)
+    if seen is not None:
+        _locked(corpus, document)
+        _assert_as_seen(corpus, document, page_number, names_previewed(organisation, allow, deny), seen)
     access = AccessList(None if allow is None else tags_named(organisation, allow), tags_named(organisation, deny))
-    documents = [document] if document else list(corpus.documents.filter(deleted_at__isnull=True).order_by("id"))
-    for held in documents:  # the same lock that publishing takes
-        Document.objects.select_for_update().get(id=held.id)
+    return access_put(actor=actor, corpus=corpus, document=document, page_number=page_number, access=access)
+
+
+@transaction.atomic
+def access_put(
+    *, actor: str, corpus: Corpus, document: Document | None, page_number: int | None, access: AccessList, seen: str | None = None
+) -> int:
+    """`access_replace` with tags in place of names."""
+    if document is not None and document.corpus_id != corpus.id:
+        raise ValueError("the document is not of this corpus")
+    if page_number is not None and document is None:
+        raise ValueError("a page is one of a document")
+    documents = _locked(corpus, document)
+    if seen is not None:
+        _assert_as_seen(corpus, document, page_number, access, seen)
     if not assignment_put(corpus=corpus, document=document, page_number=page_number, access=access):
         return 0
     changed = sum(document_classes_apply(held) for held in documents)
     audit_append(
-        organisation=organisation, act="access.replaced", subject=str((document or corpus).id), actor=str(actor),
+        organisation=corpus.organisation, act="access.replaced", subject=str((document or corpus).id), actor=str(actor),
         body={
             "page": page_number,
             "allow": None if access.allow is None else sorted(map(str, access.allow)),
@@ -55,3 +85,18 @@ def access_replace(
         },
     )  # fmt: skip
     return changed
+
+
+def _locked(corpus: Corpus, document: Document | None) -> list[Document]:
+    documents = [document] if document else list(corpus.documents.filter(deleted_at__isnull=True).order_by("id"))
+    for held in documents:  # the same lock that publishing takes
+        Document.objects.select_for_update().get(id=held.id)
+    return documents
+
+
+def _assert_as_seen(corpus: Corpus, document: Document | None, page_number: int | None, access: AccessList, seen: str) -> None:
+    """Locks the organisation as every change of rights does, so that what is compared stays true until the list is in force."""
+    Organisation.objects.select_for_update().get(id=corpus.organisation_id)
+    fresh = access_preview(corpus=corpus, document=document, page_number=page_number, access=access)
+    if fresh.digest != seen:
+        raise PreviewStale(fresh)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from ingestion.models import Corpus, Membership, Organisation, Principal, Role, RoleAssignment, User
@@ -67,9 +68,10 @@ def membership_start(*, group: Principal, member: Principal, actor: str) -> Memb
 
 @transaction.atomic
 def membership_end(*, group: Principal, member: Principal, actor: str) -> bool:
-    """Takes a principal out of a group from now on; returns whether he was in it."""
+    """Takes a principal out of a group from now on, whatever put him in; returns whether he was in it."""
     now = timezone.now()
-    ended = Membership.objects.filter(group=group, member=member, valid_to__isnull=True).update(valid_to=now)
+    lasting = Q(valid_to__isnull=True) | Q(valid_to__gt=now)
+    ended = Membership.objects.filter(lasting, group=group, member=member).update(valid_to=now)
     if ended:
         audit_append(
             organisation=group.organisation, act="membership.ended", subject=str(group.id), actor=actor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import connection
 from django.utils import timezone
 
 from ingestion.domain.events import OutcomeType
@@ -11,6 +12,12 @@ from ingestion.services.access import build_classes_apply, counts_write
 from ingestion.services.audit import audit_append
 from ingestion.services.outcomes import document_outcome_announce
 from ingestion.stages.publish import Checked
+
+EPOCH_SQL = """
+insert into ingestion_corpusepoch (corpus_id, epoch) values (%s, 1)
+on conflict (corpus_id) do update set epoch = ingestion_corpusepoch.epoch + 1
+returning epoch
+"""
 
 
 def version_publish(run_row: StageRun, result: Checked) -> None:
@@ -31,6 +38,7 @@ def version_publish(run_row: StageRun, result: Checked) -> None:
     build_classes_apply(build)
     counts_write(build)
     previous = document.live_build
+    held = BuildLiveness.objects.filter(document=document, live_to__isnull=True).first()
     if previous is not None:
         Build.objects.filter(id=previous.id).update(state=BuildState.SUPERSEDED.value)
         BuildLiveness.objects.filter(document=document, live_to__isnull=True).update(live_to=now)
@@ -39,10 +47,18 @@ def version_publish(run_row: StageRun, result: Checked) -> None:
     build.save()
     document.live_version, document.live_build = job.version, build
     document.save()
-    BuildLiveness.objects.create(document=document, build=build, live_from=now)
     job.state, job.finished_at, job.paused_at = JobState.PUBLISHED.value, now, None
     job.save()
     _announce(document, job, build, previous)
+    epoch = held.epoch if held and previous.version_id == build.version_id else _epoch_next(document)
+    BuildLiveness.objects.create(document=document, build=build, live_from=now, epoch=epoch)
+
+
+def _epoch_next(document: Document) -> int:
+    """The corpus's next epoch. Its row is locked until the transaction ends, so this is the last thing that a publication does."""
+    with connection.cursor() as cursor:
+        cursor.execute(EPOCH_SQL, [document.corpus_id])
+        return cursor.fetchone()[0]
 
 
 def _announce(document: Document, job: Job, build: Build, previous: Build | None) -> None:

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from ingestion.models import Corpus
 from ingestion.selectors import console as rows
@@ -16,7 +16,7 @@ from ingestion.selectors.job_progress import job_view
 from ingestion.selectors.progress import submissions_progress
 from ingestion.selectors.queues import statements
 from ingestion.selectors.visibility import is_admin
-from ingestion.services.corpora import access_replace, corpus_create
+from ingestion.services.corpora import corpus_create
 from ingestion.views.forms import CorpusForm, ListForm, UploadForm
 from ingestion.views.guard import found, managers_only
 
@@ -97,21 +97,6 @@ def corpus_documents(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
     if request.GET.get("seen") == table.token:
         return HttpResponse(status=UNCHANGED)
     return render(request, "ingestion/_documents.html", {"corpus": held, "table": table, **_filter(request)})
-
-
-@require_POST
-@managers_only
-def corpus_access(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
-    """Puts the corpus's whole list in force."""
-    held = found(rows.managed_corpus(request.user, corpus_id))
-    form = ListForm(held.organisation, request.POST, auto_id="access_%s")
-    if not form.is_valid():
-        return corpus_page(request, held, access=form)
-    changed = access_replace(
-        actor=str(request.user.id), corpus=held, allow=form.cleaned_data["allow"], deny=form.cleaned_data["deny"]
-    )
-    messages.success(request, f"The list is in force; it changed {changed} {'page' if changed == 1 else 'pages'}.")
-    return redirect("console-corpus", held.id)
 
 
 @require_safe

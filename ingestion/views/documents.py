@@ -17,7 +17,6 @@ from ingestion.models import Document
 from ingestion.selectors import console as rows
 from ingestion.selectors.evidence import page_visible
 from ingestion.selectors.visibility import asker_for
-from ingestion.services.corpora import access_replace
 from ingestion.services.documents import document_submit, document_withdraw
 from ingestion.views.console import corpus_page
 from ingestion.views.forms import NarrowForm, PageListForm, UploadForm
@@ -62,9 +61,10 @@ def upload(request: HttpRequest, corpus_id: UUID) -> HttpResponse:
     return redirect("console-submission", event_id)
 
 
-def _document_page(
+def document_page(
     request: HttpRequest, document: Document, *, own: NarrowForm | None = None, one: PageListForm | None = None
 ) -> HttpResponse:
+    """The document's page, with a form that was refused in place of the fresh one."""
     lists = rows.access_lists(document.corpus, document)
     current = next((row for row in lists if row.page_number is None), rows.AccessRow(None, None, ()))
     ceiling = rows.access_lists(document.corpus)
@@ -96,28 +96,7 @@ def _document_page(
 @managers_only
 def document(request: HttpRequest, document_id: UUID) -> HttpResponse:
     """A document: versions and builds, who may read, jobs, pages."""
-    return _document_page(request, found(rows.managed_document(request.user, document_id)))
-
-
-@require_POST
-@managers_only
-def document_access(request: HttpRequest, document_id: UUID) -> HttpResponse:
-    """Puts the document's own list in force, or one page's."""
-    held = found(rows.managed_document(request.user, document_id))
-    for_page = "page_number" in request.POST
-    form = (
-        PageListForm(held, request.POST, auto_id="page_%s")
-        if for_page
-        else NarrowForm(held.organisation, request.POST, auto_id="own_%s")
-    )
-    if not form.is_valid():
-        return _document_page(request, held, **{"one" if for_page else "own": form})
-    changed = access_replace(
-        actor=str(request.user.id), corpus=held.corpus, document=held, allow=form.allow_list, deny=form.cleaned_data["deny"],
-        page_number=form.cleaned_data.get("page_number"),
-    )  # fmt: skip
-    messages.success(request, f"The list is in force; it changed {changed} {'page' if changed == 1 else 'pages'}.")
-    return redirect("console-document", held.id)
+    return document_page(request, found(rows.managed_document(request.user, document_id)))
 
 
 @require_POST

@@ -51,6 +51,10 @@ class Run(Identified):
     seed = models.BigIntegerField()
     tags = models.JSONField(default=list)
     access_epoch = models.BigIntegerField(default=0)
+    corpus_epoch = models.BigIntegerField(default=0)  # of the scope: what was published after it, the run never saw
+    # a run of an auditor, who asks the question: what this person could see at this moment
+    as_of = models.DateTimeField(null=True, blank=True)
+    as_of_person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="+")
     settings = models.JSONField(default=dict)
     versions = models.JSONField(default=dict)
     cost = models.JSONField(default=dict)
@@ -66,6 +70,11 @@ class Run(Identified):
         constraints = [
             models.CheckConstraint(
                 name="run_done_has_verdict", condition=~models.Q(state="done") | ~models.Q(verdict="")
+            ),
+            models.CheckConstraint(
+                name="run_as_of_whole",
+                condition=models.Q(as_of__isnull=True, as_of_person__isnull=True)
+                | models.Q(as_of__isnull=False, as_of_person__isnull=False),
             ),
         ]
         indexes = [models.Index(fields=["-created_at"], name="run_recent")]

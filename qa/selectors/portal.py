@@ -14,9 +14,11 @@ from django.utils import timezone
 from ingestion.domain.evidence import Asker
 from ingestion.models import Page, User
 from ingestion.selectors.evidence import readable_corpora, readable_documents
+from ingestion.selectors.newer import Newer
 from ingestion.selectors.visibility import asker_for
 from qa.gate.reasons import sentence
 from qa.models import Citation, Claim, Round, Run, RunState, Verdict
+from qa.selectors.freshness import MARK_WORDS, Mark, mark_of, newer_than
 from qa.selectors.rounds import PagePlace, page_places, shown_in, verdicts_in
 from qa.selectors.standing import Standing, standings
 
@@ -77,7 +79,7 @@ class RunRow:
 
 def own_runs(user: User, page: str | int = 1, each: int = RUNS_A_PAGE) -> tuple[list[RunRow], PaginatedPage]:
     """The person's own questions, newest first."""
-    runs = Run.objects.filter(question__asker=user).select_related("question").order_by("-created_at")
+    runs = Run.objects.filter(question__asker=user, as_of__isnull=True).select_related("question").order_by("-created_at")
     shown = Paginator(runs, each).get_page(page)
     return [_run_row(run) for run in shown], shown
 
@@ -88,8 +90,9 @@ def _run_row(run: Run) -> RunRow:
 
 
 def own_run(user: User, run_id: UUID) -> Run | None:
-    """The run, if the person asked it himself."""
-    return Run.objects.filter(id=run_id, question__asker=user).select_related("question__document", "question__asker").first()
+    """The run, if the person asked it himself; a look of an auditor at the past is none of the portal's."""
+    runs = Run.objects.filter(id=run_id, question__asker=user, as_of__isnull=True)
+    return runs.select_related("question__document", "question__asker").first()
 
 
 # --- a run -------------------------------------------------------------------------------------------
@@ -154,7 +157,8 @@ class RunView:
     reason: str
     rounds: tuple[RoundView, ...]
     claims: tuple[ClaimView, ...]
-    changed: bool  # some evidence was superseded or is gone
+    mark: str  # of an answer: what is to be said of it as it stands now; empty where it is current
+    newer: tuple[Newer, ...]  # of an abstention: documents that it never saw
     asked_at: datetime
     nobody_took_it: bool
     token: str
@@ -192,11 +196,20 @@ def run_view(run: Run) -> RunView:
         reason=_reason(run),
         rounds=_round_views(rounds, now),
         claims=claim_views,
-        changed=any(claim.text is None or any(c.standing != Standing.OPEN for c in claim.citations) for claim in claim_views),
+        mark=_mark(run, claims, now),
+        newer=tuple(newer_than(asker, run)),
         asked_at=run.question.asked_at,
         nobody_took_it=nobody,
         token=f"{run.state}-{run.restarts}-{len(rounds)}-{int(nobody)}",
     )
+
+
+def _mark(run: Run, claims: Sequence[Claim], now: Mapping[UUID, Standing]) -> str:
+    if run.state != RunState.DONE or run.verdict != Verdict.ANSWERED:
+        return ""
+    standing = [now.get(citation.page_id, Standing.GONE) for claim in claims for citation in claim.citations.all()]
+    bare = any(not claim.citations.all() for claim in claims)  # a purged page takes its citations with it
+    return MARK_WORDS[Mark.NOT_AVAILABLE if bare else mark_of(standing)]
 
 
 def reason_sentence(code: str) -> str:

@@ -28,6 +28,7 @@ def run_record(run: Run, viewer: User | None = None) -> dict[str, Any]:
         "run": str(run.id),
         "question": question.text if readable else "restricted",
         "asker": question.asker.username,
+        "as_of": {"at": run.as_of.isoformat(), "for": run.as_of_person.username} if run.as_of else None,
         "corpus": question.corpus_slug,
         "document": question.document_asked,
         "asked_at": question.asked_at.isoformat(),

@@ -22,9 +22,11 @@ from qa.loop.rerank import ModelReranker, ScoreReranker
 from qa.loop.settings import LoopSettings, QuestionText
 from qa.memory.trail import EndState, Reason, RoundRecord, RunResult
 from qa.models import Round, Run, RunPin, RunState
+from qa.services.as_of_door import AsOfDoor
 from qa.services.door import RunDoor
 from qa.services.release import EvidenceChanged, run_release
 
+Door = RunDoor | AsOfDoor
 logger = logging.getLogger(__name__)
 
 RESTARTS = 1
@@ -39,7 +41,7 @@ def run_execute(run_id: UUID, settings: LoopSettings | None = None) -> bool:
     taken = Run.objects.filter(id=run_id, state=RunState.WAITING)
     if not taken.update(state=RunState.RUNNING, started_at=timezone.now(), attempts=F("attempts") + 1):
         return False
-    run = Run.objects.select_related("question__asker", "question__organisation").get(id=run_id)
+    run = Run.objects.select_related("question__asker", "question__organisation", "as_of_person").get(id=run_id)
     try:
         for attempt in range(RESTARTS + 1):
             run.restarts = attempt
@@ -58,7 +60,10 @@ def run_execute(run_id: UUID, settings: LoopSettings | None = None) -> bool:
 
 def _attempt(run: Run, settings: LoopSettings, give_up: bool = False) -> None:
     question = run.question
-    door = RunDoor(question.asker, question.corpus_slug, question.document_asked, load("page_embedder"))
+    where = (question.corpus_slug, question.document_asked, load("page_embedder"))
+    door: Door = RunDoor(question.asker, *where)
+    if run.as_of is not None:
+        door = AsOfDoor(question.asker, run.as_of_person, run.as_of, *where)
     _note_rights(run, door)
     reader = load("reader")
     result = _gave_up(run, door) if give_up else _loop(run, door, reader, settings)
@@ -74,7 +79,7 @@ def _attempt(run: Run, settings: LoopSettings, give_up: bool = False) -> None:
     run_release(run, decision, door.scope(), views, shown, facts)
 
 
-def _loop(run: Run, door: RunDoor, reader: Any, settings: LoopSettings) -> RunResult:
+def _loop(run: Run, door: Door, reader: Any, settings: LoopSettings) -> RunResult:
     started = time.monotonic()
 
     def keep_round(record: RoundRecord) -> None:
@@ -96,7 +101,7 @@ def _loop(run: Run, door: RunDoor, reader: Any, settings: LoopSettings) -> RunRe
     )
 
 
-def _gave_up(run: Run, door: RunDoor) -> RunResult:
+def _gave_up(run: Run, door: Door) -> RunResult:
     """The evidence changed again: nothing that was read counts."""
     scope = door.scope()
     if scope.visible_pages == 0:
@@ -104,11 +109,12 @@ def _gave_up(run: Run, door: RunDoor) -> RunResult:
     return RunResult(EndState.NOT_FOUND, Reason.EVIDENCE_CHANGED, seed=run.seed)
 
 
-def _note_rights(run: Run, door: RunDoor) -> None:
+def _note_rights(run: Run, door: Door) -> None:
     asker = door.asker()
     run.tags = sorted(str(tag) for tag in asker.tags)
     run.access_epoch = Organisation.objects.values_list("access_epoch", flat=True).get(id=asker.organisation_id)
-    run.save(update_fields=["tags", "access_epoch", "restarts"])
+    run.corpus_epoch = door.scope().epoch
+    run.save(update_fields=["tags", "access_epoch", "corpus_epoch", "restarts"])
 
 
 def _versions(result: RunResult) -> dict[str, str]:

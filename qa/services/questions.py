@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from django.utils import timezone
 from ingestion.models import Corpus, Document, User
 from ingestion.seams import load
 from ingestion.seams.task_queue import QueueUnavailable
+from ingestion.selectors.as_of import NotAnAuditor, moment_for
 from ingestion.services.audit import audit_append
 from qa.models import Question, Run, RunState
 
@@ -56,6 +57,32 @@ def question_ask(
         text=text,
     )
     return Run.objects.create(question=question, seed=secrets.randbits(62) if seed is None else seed)
+
+
+@transaction.atomic
+def question_ask_as_of(
+    *, auditor: User, person: User, at: datetime, corpus_slug: str, text: str, document_id: UUID | None = None, seed: int | None = None
+) -> Run:
+    """A question by an auditor about a moment of the past: what this person could have been answered then.
+
+    The looking itself is an entry of the audit chain, made before anything is read. Raises `QuestionRefused` for who is no auditor of
+    the person's organisation, and for a moment that has not been.
+    """
+    if at > timezone.now():
+        raise QuestionRefused("The moment is in the future.")
+    try:
+        moment_for(auditor, person, at)
+    except NotAnAuditor as error:
+        raise QuestionRefused("Only an auditor of the person's organisation may ask as of a moment.") from error
+    run = question_ask(user=auditor, corpus_slug=corpus_slug, text=text, document_id=document_id, seed=seed)
+    run.as_of, run.as_of_person = at, person
+    run.save(update_fields=["as_of", "as_of_person"])
+    audit_append(
+        organisation=run.question.organisation, act="question.as_of", subject=str(run.id), actor=str(auditor.id),
+        body={"for": str(person.id), "at": at.isoformat(), "corpus": str(run.question.corpus_id or ""), "document": str(document_id or "")},
+        payloads={"question": run.question.text},
+    )  # fmt: skip
+    return run
 
 
 def run_offer(run: Run) -> bool:

@@ -18,6 +18,7 @@ from ingestion.domain.anchors import quote_hash
 from ingestion.domain.events import OutcomeType
 from ingestion.domain.evidence import PageView, Pin, Scope
 from ingestion.models import Page, User
+from ingestion.selectors.as_of import NotAnAuditor, as_of_visible, moment_for
 from ingestion.selectors.visibility import VISIBLE_CLASSES_SQL, access_parameters, asker_for
 from ingestion.services.audit import audit_append
 from ingestion.services.outcomes import outcome_announce
@@ -51,7 +52,7 @@ def run_release(
     live or not visible any more; then nothing is written.
     """
     user = User.objects.select_related("organisation").get(id=run.question.asker_id)
-    _assert_unchanged(user, scope, list(shown))
+    _assert_unchanged(run, user, scope, list(shown))
     now = timezone.now()
     run.verdict, run.reason = str(decision.verdict), decision.reason
     run.checks = [asdict(check) for check in decision.checks]
@@ -75,7 +76,7 @@ def _read_pins(scope: Scope, views: Sequence[PageView]) -> list[Pin]:
     return [pin for pin in scope.pins if pin.document_id in read]
 
 
-def _assert_unchanged(user: User, scope: Scope, shown: list[UUID]) -> None:
+def _assert_unchanged(run: Run, user: User, scope: Scope, shown: list[UUID]) -> None:
     """Lock, then look: the documents, then the rights (the organisation's row): the order in which every change takes them."""
     with connection.cursor() as cursor:
         pages = dict(Page.objects.filter(id__in=shown).values_list("id", "document_id"))
@@ -83,12 +84,25 @@ def _assert_unchanged(user: User, scope: Scope, shown: list[UUID]) -> None:
         cursor.execute(LOCK_DOCUMENTS_SQL, {"documents": documents, "organisation": user.organisation_id})
         live = dict(cursor.fetchall())
         cursor.execute(LOCK_SQL, {"organisation": user.organisation_id})
+        if run.as_of is not None:
+            _assert_still_as_of(run, user, shown)
+            return
         pinned = {pin.document_id: pin.build_id for pin in scope.pins}
         if set(shown) - set(pages) or any(live.get(d) != pinned.get(d) for d in documents):
             raise EvidenceChanged("a version was superseded or withdrawn")
         cursor.execute(STILL_VISIBLE_SQL, {**access_parameters(asker_for(user, "default")), "pages": shown})
         if {row[0] for row in cursor.fetchall()} != set(shown):
             raise EvidenceChanged("a right was taken away")
+
+
+def _assert_still_as_of(run: Run, auditor: User, shown: list[UUID]) -> None:
+    """The past does not change, but what is held of it and who may look at it do."""
+    try:
+        moment = moment_for(auditor, run.as_of_person, run.as_of)
+    except NotAnAuditor as error:
+        raise EvidenceChanged("the person who looks is no auditor any more") from error
+    if as_of_visible(moment, shown) != set(shown):
+        raise EvidenceChanged("what was read is no longer held")
 
 
 def _answer_write(run: Run, decision: Decision, views: dict[UUID, PageView]) -> None:
@@ -102,9 +116,10 @@ def _answer_write(run: Run, decision: Decision, views: dict[UUID, PageView]) -> 
                 page_id=view.page_id, page_number=view.number, label=view.label, start=anchor.start, end=anchor.end,
                 quote=anchor.quote, quote_sha256=quote_hash(anchor.quote), boxes=[list(box) for box in anchor.boxes],
             )  # fmt: skip
-    outcome_announce(
-        organisation=run.question.organisation, kind=OutcomeType.ANSWER_RELEASED, key=str(run.id), run=str(run.id)
-    )
+    if run.as_of is None:
+        outcome_announce(
+            organisation=run.question.organisation, kind=OutcomeType.ANSWER_RELEASED, key=str(run.id), run=str(run.id)
+        )
 
 
 def _audit(run: Run, user: User, decision: Decision, views: Sequence[PageView]) -> None:
@@ -117,6 +132,7 @@ def _audit(run: Run, user: User, decision: Decision, views: Sequence[PageView]) 
         "seed": run.seed,
         "tags": run.tags,
         "access_epoch": run.access_epoch,
+        "as_of": {"at": run.as_of.isoformat(), "for": str(run.as_of_person_id)} if run.as_of else None,
         "settings": run.settings,
         "versions": run.versions,
         "cost": run.cost,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -30,6 +31,13 @@ def _html(client: Client, path: str, **headers: str) -> str:
     answer = client.get(path, headers=headers or None)
     assert answer.status_code == 200, (path, answer.status_code)
     return answer.content.decode()
+
+
+def _put(client: Client, path: str, data: dict[str, str]) -> HttpResponse:
+    """A list put in force as the page lets a person do it: look first, then say so with the digest of what was seen."""
+    looked = client.post(path, data)
+    assert looked.status_code == 200, looked.content.decode()
+    return client.post(path, {**data, "seen": re.search(r'name="seen" value="([0-9a-f]+)"', looked.content.decode())[1]})
 
 
 def _upload(client: Client, corpus: Corpus, content: str = TEXT, name: str = "price list.pdf", **data: str) -> HttpResponse:
@@ -62,9 +70,9 @@ def test_a_name_that_nobody_has_is_refused(bench: Workbench, admin: Client) -> N
 
 def test_lists_of_corpus_document_and_page_are_put_in_force(bench: Workbench, admin: Client) -> None:
     document = bench.publish(TEXT)
-    admin.post(f"/console/corpora/{document.corpus_id}/access", {"allow": "staff\nuser:audra", "deny": "user:bob"})
-    admin.post(f"/console/documents/{document.id}/access", {"narrow": "yes", "allow": "staff"})
-    admin.post(f"/console/documents/{document.id}/access", {"page_number": "2", "narrow": "yes", "allow": "user:alice"})
+    _put(admin, f"/console/corpora/{document.corpus_id}/access", {"allow": "staff\nuser:audra", "deny": "user:bob"})
+    _put(admin, f"/console/documents/{document.id}/access", {"narrow": "yes", "allow": "staff"})
+    _put(admin, f"/console/documents/{document.id}/access", {"page_number": "2", "narrow": "yes", "allow": "user:alice"})
     assert access_lists(document.corpus)[0].deny == ("user:bob",)
     own, page = access_lists(document.corpus, document)
     assert (own.allow, page.page_number, page.allow) == (("staff",), 2, ("user:alice",))
@@ -72,7 +80,7 @@ def test_lists_of_corpus_document_and_page_are_put_in_force(bench: Workbench, ad
     assert "user:audra" in seen and "Page 2" in seen
     missing = admin.post(f"/console/documents/{document.id}/access", {"page_number": "3", "narrow": "no"})
     assert missing.status_code == 422 and "has 2 pages" in missing.content.decode()
-    admin.post(f"/console/documents/{document.id}/access", {"narrow": "no"})
+    _put(admin, f"/console/documents/{document.id}/access", {"narrow": "no"})
     assert access_lists(document.corpus, document)[0].allow is None
 
 
@@ -272,9 +280,9 @@ def test_a_manager_sees_titles_and_states_and_no_text(bench: Workbench, admin: C
     seen = _html(admin, f"/console/documents/{document.id}/") + _html(admin, f"/console/corpora/{document.corpus_id}/")
     assert "Price list" in seen and "restricted" in seen
     assert "1200" not in seen and f"/pages/{page.id}/image" not in seen
-    admin.post(f"/console/documents/{document.id}/access", {"narrow": "yes", "allow": "user:admin"})
+    _put(admin, f"/console/documents/{document.id}/access", {"narrow": "yes", "allow": "user:admin"})
     assert f"/pages/{page.id}/image" not in _html(admin, f"/console/documents/{document.id}/")  # the corpus is the ceiling
-    admin.post(f"/console/corpora/{document.corpus_id}/access", {"allow": "user:admin"})
+    _put(admin, f"/console/corpora/{document.corpus_id}/access", {"allow": "user:admin"})
     assert f"/pages/{page.id}/image" in _html(admin, f"/console/documents/{document.id}/")
 
 
@@ -308,3 +316,31 @@ def test_the_table_is_searched_and_polled(bench: Workbench, admin: Client) -> No
     assert admin.get(f"{base}documents?seen={token}").status_code == 204
     bench.work()
     assert "hx-trigger" not in _html(admin, f"{base}documents?seen={token}")
+
+
+# --- looking before a list is put in force, and why a person may see ---------------------------------
+
+
+def test_a_list_is_put_in_force_only_as_it_was_seen(bench: Workbench, admin: Client) -> None:
+    document = bench.publish(TEXT)
+    path = f"/console/corpora/{document.corpus_id}/access"
+    data = {"allow": "staff\nuser:bob", "deny": ""}
+    looked = admin.post(path, data).content.decode()
+    assert "bob" in looked and "1 would see more, 0 would see less" in looked and "alice" not in looked.split("Whom it would concern")[1]
+    assert not bench.sees("bob", document)  # nothing was written by looking
+    stale = admin.post(path, {**data, "seen": "0" * 32})
+    assert stale.status_code == 409 and "Nothing was changed" in stale.content.decode() and not bench.sees("bob", document)
+    seen = re.search(r'name="seen" value="([0-9a-f]+)"', stale.content.decode())[1]
+    assert admin.post(path, {**data, "seen": seen}).status_code == 302 and bench.sees("bob", document)
+
+
+def test_why_a_person_may_see(bench: Workbench, admin: Client) -> None:
+    document = bench.publish(TEXT)
+    path = f"/console/documents/{document.id}/explain"
+    assert "alice may see the document" in _html(admin, f"{path}?person=alice")
+    assert "through user:alice &gt; staff" in _html(admin, f"{path}?person=alice&page=2")
+    assert "the allow list of the corpus is the first that is not met" in _html(admin, f"{path}?person=bob")
+    told = [_html(admin, f"{path}?person={name}").replace(name, "NAME") for name in ("mallory", "nobodyy")]
+    told = [re.sub(r'value="\w{64}"', "", page) for page in told]  # the token against forged forms
+    assert told[0] == told[1] and "no such person" in told[0]
+    assert "1200 euro" not in _html(admin, f"{path}?person=alice")

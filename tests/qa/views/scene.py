@@ -78,8 +78,11 @@ class Scene:
 
 
 @pytest.fixture
-def scene(bench: Workbench, settings: LazySettings) -> Scene:
-    """The embedder is the product's own, so that the reader reads as it does in the product; documents are plain text."""
+def scene(bench: Workbench, celery_broker: str, settings: LazySettings) -> Scene:
+    """The embedder is the product's own, so that the reader reads as it does in the product; documents are plain text.
+
+    Failed sign-ins are counted in Valkey, so it has to run.
+    """
     settings.SEAMS = {**settings.SEAMS, "page_embedder": ONNX}
     load.cache_clear()
     pipeline_fingerprint.cache_clear()

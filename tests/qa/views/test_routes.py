@@ -62,7 +62,7 @@ ROUTES: dict[str, Door] = {
     "console/corpora/<uuid:corpus_id>/": Door(lambda s: f"/console/corpora/{s.corpus.id}/", inside=MANAGERS),
     "console/corpora/<uuid:corpus_id>/documents": Door(lambda s: f"/console/corpora/{s.corpus.id}/documents", inside=MANAGERS),
     "console/corpora/<uuid:corpus_id>/access": Door(
-        lambda s: f"/console/corpora/{s.corpus.id}/access", inside=MANAGERS, method="post", opens=302, data={"allow": "staff"}
+        lambda s: f"/console/corpora/{s.corpus.id}/access", inside=MANAGERS, method="post", data={"allow": "staff"}
     ),
     "console/corpora/<uuid:corpus_id>/upload": Door(
         lambda s: f"/console/corpora/{s.corpus.id}/upload", inside=MANAGERS, method="post", opens=422
@@ -70,7 +70,10 @@ ROUTES: dict[str, Door] = {
     "console/submissions/<uuid:event_id>/": Door(_event, inside=MANAGERS),
     "console/documents/<uuid:document_id>/": Door(lambda s: f"/console/documents/{s.document.id}/", inside=MANAGERS),
     "console/documents/<uuid:document_id>/access": Door(
-        lambda s: f"/console/documents/{s.document.id}/access", inside=MANAGERS, method="post", opens=302, data={"narrow": "no"}
+        lambda s: f"/console/documents/{s.document.id}/access", inside=MANAGERS, method="post", data={"narrow": "no"}
+    ),
+    "console/documents/<uuid:document_id>/explain": Door(
+        lambda s: f"/console/documents/{s.document.id}/explain?person=alice", inside=MANAGERS
     ),
     "console/documents/<uuid:document_id>/withdraw": Door(
         lambda s: f"/console/documents/{s.document.id}/withdraw", inside=MANAGERS, method="post", opens=302
@@ -83,6 +86,7 @@ ROUTES: dict[str, Door] = {
     "console/jobs/<uuid:job_id>/<str:action>": Door(
         lambda s: f"/console/jobs/{s.job.id}/cancel", inside=MANAGERS, method="post", opens=302
     ),
+    "recall/<uuid:document_id>/": Door(lambda s: f"/recall/{s.document.id}/", inside=(*MANAGERS, "auditor")),
     # the audit
     "audit/": Door(lambda s: "/audit/", inside=("auditor", "outsider")),
     "audit/chain/": Door(lambda s: "/audit/chain/", inside=("auditor", "outsider")),
