@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from ingestion.models import AuditEntry, Document, User
-from ingestion.selectors.visibility import is_auditor, manages_corpus
+from ingestion.models import AuditEntry, Document, Role, User
+from ingestion.selectors.visibility import roles_of
 from qa.models import Citation, Run
 
 ENDINGS = ("question.answered", "question.abstained")
@@ -35,10 +35,11 @@ class Recalled:
 
 def recallable_document(viewer: User, document_id: UUID) -> Document | None:
     """The document, for an auditor of its organisation or who manages its corpus; None is absent and forbidden alike."""
-    document = Document.objects.filter(id=document_id, organisation_id=viewer.organisation_id).select_related("corpus").first()
-    if document is None or not viewer.is_active or not (is_auditor(viewer) or manages_corpus(viewer, document.corpus)):
-        return None
-    return document
+    roles = roles_of(viewer) if viewer.is_active else frozenset()
+    documents = Document.objects.filter(id=document_id, organisation_id=viewer.organisation_id).select_related("corpus")
+    if not roles & {(Role.AUDITOR.value, None), (Role.ORGANISATION_ADMIN.value, None)}:  # the rights are in the query: one read for all
+        documents = documents.filter(corpus_id__in=[corpus for role, corpus in roles if role == Role.CORPUS_OWNER.value])
+    return documents.first()
 
 
 def answers_relying_on(document: Document) -> list[Recalled]:

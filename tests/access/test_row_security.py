@@ -89,8 +89,8 @@ def test_the_reader_may_select_only_what_questions_need(bench: Workbench) -> Non
     )}  # fmt: skip
     ours = {model._meta.db_table for model in apps.get_models() if model._meta.app_label in ("ingestion", "qa")}
     people_and_places = {
-        "ingestion_corpus", "ingestion_corpusepoch", "ingestion_embeddingspace", "ingestion_membership", "ingestion_organisation", "ingestion_principal",
-        "ingestion_roleassignment", "ingestion_user",
+        "ingestion_corpus", "ingestion_corpusepoch", "ingestion_embeddingspace", "ingestion_membership", "ingestion_organisation",
+        "ingestion_principal", "ingestion_roleassignment", "ingestion_user",
     }  # fmt: skip
     assert readable & ours <= people_and_places | {"ingestion_user_groups", "ingestion_user_user_permissions"}
     assert "django_session" not in readable

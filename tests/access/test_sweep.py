@@ -27,7 +27,7 @@ from django.urls import get_resolver
 from django.utils import timezone
 
 from ingestion.models import Corpus, Document, Job, OutboxEvent, Page, User
-from ingestion.selectors import evidence
+from ingestion.selectors import evidence, schema
 from ingestion.views import pages as page_views
 from qa.models import Citation, Run
 from qa.selectors import portal
@@ -62,7 +62,10 @@ NOT_ASKED = {
 }
 # Where a person manages, ids, titles and states of his organisation's documents are his to know; there the absent world lacks other
 # organisations' documents only.
-MANAGED = {"admin": ("console/",), "owner": ("console/",), "auditor": ("audit/",), "outsider": ("console/", "audit/")}
+MANAGED = {
+    "admin": ("console/", "recall/"), "owner": ("console/", "recall/"), "auditor": ("audit/", "recall/"),
+    "outsider": ("console/", "audit/", "recall/"),
+}  # fmt: skip
 
 # Commands that take no person act for the operator, who has the machine; with the reason.
 OPERATOR_COMMANDS = {
@@ -87,6 +90,8 @@ Answer = tuple[int, tuple[tuple[str, str], ...], bytes, tuple[int, ...]]
 @pytest.fixture
 def still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timezone, "now", lambda: FROZEN)
+    monkeypatch.setattr(schema.watch, "every", float("inf"))  # its look every ten seconds is no part of an answer
+    schema.watch.look()
 
 
 # --- asking ----------------------------------------------------------------------------------------------
