@@ -13,7 +13,7 @@ from ingestion.models import AccessAssignment, Build, DeadLetter, Document, Inbo
 from ingestion.seams.event_bus import Message
 from ingestion.services.documents import blob_store, source_ensure
 from ingestion.services.events import event_apply, event_receive
-from ingestion.services.jobs import job_cancel, job_retry
+from ingestion.services.job_control import job_cancel, job_retry
 from tests.ingestion.fakes import Workbench
 
 
