@@ -31,8 +31,8 @@ def sweep(max_attempts: int) -> int:
     expired = StageRun.objects.filter(state=StageState.RUNNING, lease_until__lt=now).values_list("id", flat=True)
     for run_id in list(expired[:500]):
         repaired += run_release_expired(run_id, max_attempts)
-    waiting = InboxEvent.objects.filter(state=InboxState.WAITING, received_at__lt=now - SETTLE_AFTER)
-    for inbox_id in list(waiting.order_by("received_at").values_list("id", flat=True)[:500]):
+    unsettled = InboxEvent.objects.filter(state__in=[InboxState.RECEIVED, InboxState.WAITING], received_at__lt=now - SETTLE_AFTER)
+    for inbox_id in list(unsettled.order_by("attempts", "received_at").values_list("id", flat=True)[:500]):
         repaired += event_apply(inbox_id) is not InboxState.WAITING
     repaired += sum(job_end_stranded(job_id) for job_id in _stranded())
     repaired += events_resend() + purges_offer_due() + due_offer() + runs_recover() + uploads_sweep()
