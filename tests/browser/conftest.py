@@ -34,7 +34,7 @@ def chromium(django_db_setup: None) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def bench(chromium: Browser, committed_db: None, settings: LazySettings, tmp_path: Path) -> Iterator[Workbench]:
+def bench(chromium: Browser, celery_broker: str, committed_db: None, settings: LazySettings, tmp_path: Path) -> Iterator[Workbench]:
     """The product's renderer, parser, embedder and reader; only the task queue is a list that the test works off."""
     settings.SEAMS = {
         **settings.SEAMS,
