@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from docmemo_site.terminal import print_json, services_ready
@@ -43,7 +44,7 @@ class Command(BaseCommand):
             raise CommandError("Say which: ids, --cause CODE, or --all.", returncode=2)
         try:
             chosen = list(letters.filter(id__in=options["ids"]) if options["ids"] else letters.filter(redriven_at__isnull=True))
-        except ValueError as error:
+        except (ValueError, ValidationError) as error:
             raise CommandError(f"That is no id of a dead letter: {error}", returncode=2) from error
         outcomes = []
         for letter in chosen:
