@@ -105,7 +105,7 @@ def test_a_newer_version_takes_the_place_of_a_paused_job(bench: Workbench) -> No
     job_pause(job=old, actor="test")
     bench.publish("two")
     old.refresh_from_db()
-    assert (old.state, old.paused_at, old.build.state) == ("superseded", None, "failed")
+    assert (old.state, old.paused_at, old.build.state) == ("superseded", None, "withdrawn")
     assert not job_retry(job=old, actor="test")
 
 
