@@ -28,6 +28,7 @@ from ingestion.seams.event_bus import Message
 from ingestion.services.audit import audit_append
 from ingestion.services.documents import blob_store
 from ingestion.services.event_effects import corpus_take_effect, document_take_effect
+from ingestion.services.purge import purge_request
 
 WAIT_FOR_CORPUS = timedelta(minutes=10)
 MAX_ATTEMPTS = 5
@@ -58,26 +59,27 @@ def event_receive(message: Message) -> UUID | None:
 
 
 def _inbox_write(event: DocumentEvent | CorpusEvent, source: Source) -> InboxEvent | None:
-    """The new row, or None when the same event was kept before."""
-    data = event.data.model_dump(mode="json", exclude={"content_base64"})
-    external_id = ""
-    if isinstance(event, DocumentEvent):
-        external_id = event.data.external_id
-        if event.data.content_base64 is not None:
-            data["blob"] = _inline_blob(source, event.data.content_base64)
+    """The new row, or None when the same event was kept before.
+
+    The row comes first, and its content after: an event that is sent again must not bring back bytes that were forgotten since.
+    """
     try:
         with transaction.atomic():
-            return InboxEvent.objects.create(
+            inbox = InboxEvent.objects.create(
                 source=source,
                 event_id=event.id,
                 type=event.type.value,
                 corpus_slug=event.data.corpus,
-                external_id=external_id,
+                external_id=event.data.external_id if isinstance(event, DocumentEvent) else "",
                 revision=event.sequence,
-                payload=data,
+                payload=event.data.model_dump(mode="json", exclude={"content_base64"}),
             )
     except IntegrityError:
         return None
+    if isinstance(event, DocumentEvent) and event.data.content_base64 is not None:
+        inbox.payload["blob"] = _inline_blob(source, event.data.content_base64)
+        inbox.save(update_fields=["payload"])
+    return inbox
 
 
 def _mark_received(event: DocumentEvent | CorpusEvent) -> None:
@@ -205,6 +207,8 @@ def _apply_to_document(event: InboxEvent) -> InboxState:
     document = Document.objects.select_for_update(of=("self",)).select_related("corpus", "organisation").get(id=document.id)
     content, access = _still_news(event, document)
     if not content and not access:
+        if event.revision <= document.purged_through:  # it brought bytes of a life that was forgotten
+            purge_request(document, document.purged_through)
         return _settle(event, InboxState.STALE, f"revision {event.revision} came after {document.revision}")
     refusal = document_take_effect(event, document, content=content, access=access)
     if refusal:

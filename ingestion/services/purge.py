@@ -70,8 +70,12 @@ DERIVED_ROWS: tuple[tuple[type[Model], str], ...] = (
 
 
 def purge_request(document: Document, through_revision: int) -> None:
-    """Order the forgetting of everything up to this tombstone; a worker does it once the caller's transaction has committed."""
-    purge, _ = Purge.objects.get_or_create(document=document, through_revision=through_revision)
+    """Order the forgetting of everything up to this tombstone; a worker does it once the caller's transaction has committed.
+
+    Ordered again, where something came late, it is done and confirmed again, and its receipt goes on counting.
+    """
+    again = {"requested_at": timezone.now(), "purged_at": None, "confirmed_at": None}
+    purge, _ = Purge.objects.update_or_create(document=document, through_revision=through_revision, defaults=again)
     transaction.on_commit(lambda: purge_offer(purge.id))
 
 
@@ -158,6 +162,10 @@ def _events_of(document: Document, through_revision: int) -> QuerySet[InboxEvent
     )  # fmt: skip
 
 
+def _settled_events_of(document: Document, through_revision: int) -> QuerySet[InboxEvent]:
+    return _events_of(document, through_revision).exclude(state__in=[InboxState.RECEIVED, InboxState.WAITING])
+
+
 def _contents_of_events(document: Document, through_revision: int) -> set[str]:
     """Contents that came with an event and never became a version, since a newer event was in effect already."""
     found = _events_of(document, through_revision).values_list("payload__blob__sha256", flat=True)
@@ -168,12 +176,12 @@ def _events_blank(document: Document, through_revision: int) -> int:
     """Titles, file names and contents go from the events that brought the document; what they were, and when, stays."""
     organisation, slug = document.organisation, document.corpus.slug
     key = document_key(slug, document.external_id)
-    blanked = (
-        _events_of(document, through_revision)
-        .exclude(payload={"purged": True})
-        .exclude(state__in=[InboxState.RECEIVED, InboxState.WAITING])
-        .update(payload={"purged": True})
-    )
+    blanked = 0
+    for event in _settled_events_of(document, through_revision).exclude(payload__has_key="purged"):
+        # the list stays: a late one of a lower revision is compared with it
+        event.payload = {"purged": True, **{name: event.payload[name] for name in ("access",) if name in event.payload}}
+        event.save(update_fields=["payload"])
+        blanked += 1
     own = OutboxEvent.objects.filter(topic__in=INTAKE_TOPICS, key=key, received_at__isnull=False)
     for event in own.filter(payload__source__startswith=f"/docmemo/{organisation.slug}/", payload__sequence__lte=through_revision):
         data = event.payload["data"]
@@ -216,6 +224,7 @@ def document_remains(document: Document) -> dict[str, int]:
         found[store.name] += store.count(document.id, versions)
     for model, lookup in DERIVED_ROWS:
         found[model._meta.model_name] += model._default_manager.filter(**{f"{lookup}__in": versions}).count()
+    found["event"] += _settled_events_of(document, through).exclude(payload__has_key="purged").count()
     builds = {build for purge in document.purges.all() for build in purge.builds}
     blobs = load("blobs")
     found["picture"] += sum(1 for build in builds for _ in blobs.keys(picture_prefix(document.organisation_id, build)))

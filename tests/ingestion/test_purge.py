@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import timedelta
 
@@ -20,12 +21,13 @@ from ingestion.models import (
     InboxEvent,
     OutboxEvent,
     Page,
+    Principal,
     Purge,
 )
 from ingestion.seams import load
 from ingestion.seams.event_bus import Message
 from ingestion.services.audit import audit_verify
-from ingestion.services.documents import document_withdraw
+from ingestion.services.documents import document_withdraw, source_ensure
 from ingestion.services.events import event_apply, event_receive
 from ingestion.services.purge import DERIVED_ROWS, document_purge, document_remains, purges_offer_due
 from ingestion.stages.render import picture_key
@@ -114,6 +116,58 @@ def test_bytes_that_came_too_late_to_become_a_version_go_as_well(bench: Workbenc
     assert Blob.objects.count() == 2 and DocumentVersion.objects.count() == 1
     forget(bench, document)
     assert Blob.objects.count() == 0 and not list(load("blobs").keys())
+
+
+def inline(number: int, text: str, revision: int) -> Message:
+    data = {"corpus": "library", "external_id": "a.pdf", "content_base64": base64.b64encode(text.encode()).decode()}
+    event = {
+        "specversion": "1.0", "id": f"e{number}", "source": "/docmemo/acme/upload", "type": "document.updated",
+        "sequence": revision, "data": data,
+    }  # fmt: skip
+    return Message("docmemo.documents", b"library/a.pdf", json.dumps(event).encode(), {}, 0, 500 + number)
+
+
+def test_an_event_that_is_sent_again_brings_no_forgotten_bytes_back(bench: Workbench) -> None:
+    bench.corpus()
+    source_ensure(bench.cast.organisation, "upload")
+    event_apply(event_receive(inline(1, TEXT, 1)))
+    bench.work()
+    document = Document.objects.get()
+    forget(bench, document)
+    assert event_receive(inline(1, TEXT, 1)) is None
+    assert Blob.objects.count() == 0 and not list(load("blobs").keys()) and document_remains(document) == {}
+
+
+def test_bytes_that_come_after_the_receipt_are_forgotten_too(bench: Workbench) -> None:
+    bench.corpus()
+    source_ensure(bench.cast.organisation, "upload")
+    event_apply(event_receive(inline(1, TEXT, 5)))
+    bench.work()
+    document = Document.objects.get()
+    purge = forget(bench, document)
+    document_purge(purge.id)
+    purge.refresh_from_db()
+    assert purge.confirmed_at is not None
+    assert event_apply(event_receive(inline(2, "an older version", 3))).value == "stale"
+    assert document_remains(document) == {"event": 1}
+    bench.work()
+    assert Blob.objects.count() == 0 and document_remains(document) == {}
+
+
+def test_a_late_list_does_not_outdo_a_newer_one_that_was_purged(bench: Workbench) -> None:
+    bench.corpus()
+    bench.submit(TEXT)
+    bench.submit(TEXT, allow=["staff"])
+    bench.submit(TEXT, allow=["bosses"])
+    first, late, newest = bench.messages()
+    for message in (first, newest):
+        event_apply(event_receive(message))
+    bench.work()
+    document = Document.objects.get()
+    forget(bench, document)
+    assert event_apply(event_receive(late)).value == "stale"
+    assert [tag.name for tag in Principal.objects.filter(id__in=AccessAssignment.objects.get(
+        document=document, valid_to__isnull=True).allow)] == ["bosses"]
 
 
 def test_a_document_that_comes_again_before_it_was_forgotten_keeps_its_new_life(bench: Workbench) -> None:
