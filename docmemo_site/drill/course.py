@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 STILL_SECONDS = 60.0  # nothing moved for so long: it never will
 FORGETFUL_SECONDS = 200.0  # with a broker that forgets, an event is waited for twice as long each time it is sent again
+SETTLE_SECONDS = 900.0  # what still moves after so long goes round in circles
 QUIET_SECONDS = 3.0  # nothing is left to do for so long: it is the end
 
 
@@ -131,9 +132,10 @@ class Course:
     def _settle(self, producer: Producer) -> None:
         """Wait until nothing is left to do, or until nothing moves any more."""
         self.say("all is sent; waiting until all is settled")
-        before, moved, quiet_since, poison_at = "", time.monotonic(), None, 0.0
+        began = moved = time.monotonic()
+        before, quiet_since, poison_at = "", None, 0.0
         bound = FORGETFUL_SECONDS if self.brokers is None else STILL_SECONDS
-        while time.monotonic() - moved < bound:
+        while time.monotonic() - moved < bound and time.monotonic() - began < SETTLE_SECONDS:
             now = patiently(lambda: self._standing(producer))
             if now != before:
                 before, moved = now, time.monotonic()
@@ -145,7 +147,7 @@ class Course:
             if quiet_since is not None and time.monotonic() - quiet_since > QUIET_SECONDS:
                 return
             time.sleep(0.5)
-        self.say(f"nothing moved for {bound:.0f} seconds: {before}")
+        self.say(f"not settled after {time.monotonic() - began:.0f} seconds, unmoved for {time.monotonic() - moved:.0f}: {before}")
 
     def _standing(self, producer: Producer) -> str:
         done = StageRun.objects.filter(state="done").count()

@@ -12,6 +12,7 @@ import json
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -61,7 +62,7 @@ class TopicDoor:
             publisher.close()
 
 
-class Producer:
+class Producer(ABC):
     """Sends the steps of a plan; `sent` and `poison` are what was really sent."""
 
     def __init__(self, corpus: Corpus, servers: Sequence[str]) -> None:
@@ -83,13 +84,13 @@ class Producer:
         else:
             self.sent.append(self.send(step.events[0]))
 
+    @abstractmethod
     def send(self, event: Sent, crowd: bool = False) -> Sent:
         """Send one event; returns it as it was sent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def again(self, event: Sent) -> None:
         """Send the same event once more."""
-        raise NotImplementedError
 
     def poison_again(self) -> list[Poison]:
         """Send poison that is not yet a dead letter once more; returns what there was of it. A broker may have forgotten it."""

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, InterfaceError, connection
 
 from ingestion.domain.errors import IngestionError, failure
 from ingestion.models import DocumentPassword, StageRun
@@ -145,7 +145,7 @@ def _lease_kept(run: StageRun, lease: timedelta, deadline: float) -> Iterator[No
                     return
                 if not jobs.lease_extend(run.id, run.fencing_token, lease):
                     return
-            except Exception:
+            except (DatabaseError, InterfaceError):
                 logger.exception("the lease of stage run %s could not be extended", run.id)
                 done.wait(1.0)
             finally:

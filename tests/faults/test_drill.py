@@ -41,7 +41,7 @@ def drill(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("DOCMEMO_", "DJANGO_", "DATABASE_", "CELERY_")) and k != "SECRET_KEY"}
     done = subprocess.run(
         [sys.executable, "manage.py", "fault_drill", "--json", "--home", str(folder / "home"), *arguments],
-        cwd=REPOSITORY, env={**kept, "DOCMEMO_HOME": str(folder / "outer")}, capture_output=True, text=True, check=False, timeout=900,
+        cwd=REPOSITORY, env={**kept, "DOCMEMO_HOME": str(folder / "outer")}, capture_output=True, text=True, check=False, timeout=1800,
     )  # fmt: skip
     assert done.stdout, done.stderr[-4000:]
     return done.returncode, json.loads(done.stdout)
