@@ -20,6 +20,7 @@ from kombu.exceptions import OperationalError
 
 from docmemo_site.embedded import control
 from docmemo_site.embedded.home import Home
+from ingestion.seams.sandbox import network_refused
 from ingestion.selectors.queues import QueueRow
 from ingestion.services.disk_room import disks
 
@@ -63,6 +64,14 @@ def _platform() -> Iterator[Finding]:
             f"no embedded services for {sys.platform}" if not absent else f"not installed: {', '.join(absent)}",
             "run ops/quickstart, or set DATABASE_URL, CELERY_BROKER_URL and KAFKA_BOOTSTRAP_SERVERS",
         )
+
+
+def _parser_walls() -> Iterator[Finding]:
+    if network_refused():
+        yield Finding("parser walls", "ok", "what parses a file is refused the network and other processes' memory")
+    else:
+        mend = "run workers on Linux (x86-64 or arm64) with seccomp, or in a container without a network of its own to reach"
+        yield Finding("parser walls", "missing", "what parses a file could reach the network", mend, needed=False)
 
 
 def _configuration() -> Iterator[Finding]:
@@ -268,6 +277,7 @@ def _first_line(error: Exception) -> str:
 
 LOOKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _platform,
+    _parser_walls,
     _configuration,
     _databases,
     _schema,

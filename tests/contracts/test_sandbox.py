@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,14 @@ def test_the_child_has_nothing_of_its_parent(monkeypatch: pytest.MonkeyPatch) ->
     assert found["group"] and found["modules"] == []
     assert found["descriptors"] is None or found["descriptors"] <= 5  # in, out, err, the values, the listing itself
     assert not Path(found["folder"]).exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the filter of calls")
+def test_the_child_and_what_it_starts_reach_no_network_and_no_other_process() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert sandbox.run_whole(f"{HERE}:reaches", {"port": server.getsockname()[1]}, BOUNDS) == ["PermissionError"] * 2
+    assert sandbox.run_whole(f"{HERE}:looks_into", {"pid": os.getpid()}, BOUNDS) == ["EPERM"]
+    assert sandbox.network_refused()
 
 
 def test_a_typed_failure_keeps_its_type_and_the_values_before_it() -> None:

@@ -4,8 +4,8 @@
 
 The function is a generator of JSON values. Each value is kept as soon as it is yielded, so what was finished before a death
 is not lost. The child is a new interpreter, never a fork of the caller: it has its own process group, bounds on memory, CPU
-time and file size set by the operating system, no descriptor, no secret of the caller's environment and a working folder
-that is removed whatever happens. It dies with its parent (on Linux) and at the deadline (everywhere).
+time and file size set by the operating system, no network, no descriptor, no secret of the caller's environment and a working
+folder that is removed whatever happens. It dies with its parent (on Linux) and at the deadline (everywhere).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any
 from ingestion.domain.errors import DOCUMENT_FAILURES, IngestionError, failure
 from ingestion.seams.sandbox.bounds import ITEMS, OUT_OF_MEMORY, REQUEST, STDERR, TOO_MUCH_OUTPUT, Bounds
 
-__all__ = ["Bounds", "Ended", "run", "run_whole"]
+__all__ = ["Bounds", "Ended", "network_refused", "run", "run_whole"]
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +91,12 @@ def run_whole(function: str, argument: Mapping[str, Any], bounds: Bounds) -> lis
     if ended.failure is not None:
         raise ended.failure
     return values
+
+
+def network_refused() -> bool:
+    """Whether a child here is refused the network; False where the kernel has no filter of calls."""
+    [refused] = run_whole("ingestion.seams.sandbox.walls:stands", {}, Bounds(memory_bytes=512 * 1024**2, seconds=60))
+    return bool(refused)
 
 
 def _live(folder: Path, bounds: Bounds) -> tuple[int, int, bool]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ingestion.seams.sandbox.bounds import ITEMS, OUT_OF_MEMORY, REQUEST, TOO_MUCH_OUTPUT
+from ingestion.seams.sandbox.walls import raise_walls
 
 PR_SET_PDEATHSIG = 1
-PR_SET_NO_NEW_PRIVS = 38
 
 
 def bind(request: dict[str, Any]) -> None:
@@ -26,11 +26,10 @@ def bind(request: dict[str, Any]) -> None:
     _limit(resource.RLIMIT_FSIZE, request["output_bytes"])
     if sys.platform == "linux":  # elsewhere address space is no measure of memory, and prctl does not exist
         _limit(resource.RLIMIT_AS, request["memory_bytes"])
-        libc = ctypes.CDLL(None)
-        libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != request["parent"]:  # the parent died before the line above could notice
         os._exit(1)
+    raise_walls()
 
 
 def _limit(what: int, value: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import signal
 import subprocess
@@ -38,6 +40,24 @@ def raises(code: str) -> Iterator[int]:
 def breaks() -> Iterator[int]:
     yield 1
     raise ZeroDivisionError
+
+
+def reaches(port: int) -> Iterator[str]:
+    """What a connection to the port of this machine comes to, tried by this process and by one that it starts."""
+    attempt = f"import socket; socket.create_connection(('127.0.0.1', {port})).close()"
+    try:
+        exec(attempt)
+        yield "connected"
+    except OSError as error:
+        yield type(error).__name__
+    done = subprocess.run([sys.executable, "-c", attempt], capture_output=True, text=True, check=False)
+    yield "connected" if done.returncode == 0 else done.stderr.strip().splitlines()[-1].split(":")[0]
+
+
+def looks_into(pid: int) -> Iterator[str]:
+    """What reading another process's memory comes to."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    yield "read" if libc.process_vm_readv(pid, None, 0, None, 0, 0) == 0 else errno.errorcode[ctypes.get_errno()]
 
 
 def greedy() -> Iterator[int]:
