@@ -142,7 +142,7 @@ class Command(BaseCommand):
             gunicorn,
             [
                 str(gunicorn), "docmemo_site.wsgi:application", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--threads", "4",
-                "--access-logfile", "/dev/null",
+                "--access-logfile", "/dev/null", "--no-control-socket",
             ],
         )  # fmt: skip
 
