@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.views import LogoutView
 from django.urls import path
 
-from ingestion.views import access, api, console, documents, jobs, pages, signin
+from ingestion.views import access, api, console, documents, jobs, pages, signin, sources
 
 urlpatterns = [
     path("signin/", signin.SignIn.as_view(), name="signin"),
@@ -26,6 +26,11 @@ urlpatterns = [
     path("console/jobs/", jobs.jobs, name="console-jobs"),
     path("console/jobs/all/<str:action>", jobs.jobs_act, name="console-jobs-act"),
     path("console/jobs/<uuid:job_id>/<str:action>", jobs.job_act, name="console-job-act"),
+    path("console/sources/", sources.sources, name="console-sources"),
+    path("console/sources/new/", sources.source_new, name="console-source-new"),
+    path("console/sources/<uuid:source_id>/", sources.source, name="console-source"),
+    path("console/sources/<uuid:source_id>/tokens", sources.source_token, name="console-source-token"),
+    path("console/sources/<uuid:source_id>/<str:action>", sources.source_act, name="console-source-act"),
     path("api/v1/documents", api.documents, name="api-documents"),
     path("api/v1/submissions/<uuid:event_id>", api.submission, name="api-submission"),
     path("api/v1/uploads", api.uploads, name="api-uploads"),

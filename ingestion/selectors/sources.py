@@ -20,14 +20,19 @@ from ingestion.models import (
     Source,
     SourceConfiguration,
     Upload,
+    User,
 )
 from ingestion.models.source import PUSH
+from ingestion.selectors.visibility import managed_corpora
+
+REFUSED_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     """A source and how it stands. `documents` are those it ever handed in and has not taken back; `missing` those held."""
 
+    id: UUID
     name: str
     kind: str
     corpus: str
@@ -51,9 +56,36 @@ def source_rows(organisation: Organisation) -> list[SourceRow]:
     return [_row(configuration) for configuration in found.order_by("source__name")]
 
 
+def managed_sources(user: User) -> list[SourceRow]:
+    """The configured sources of the corpora that the person manages, by name."""
+    return [_row(configuration) for configuration in _managed(user).order_by("source__name")]
+
+
+def managed_source(user: User, source_id: UUID) -> Source | None:
+    """The configured source of a corpus that the person manages, or None: absent and forbidden are the same."""
+    configuration = _managed(user).filter(source_id=source_id).first()
+    return configuration.source if configuration else None
+
+
+def refused_items(source: Source) -> list[tuple[str, str]]:
+    """What the source offers and was not taken, the newest first: external id and reason, a bounded number."""
+    refused = source.items.exclude(refusal="").order_by("-seen_at")
+    return list(refused.values_list("external_id", "refusal")[:REFUSED_SHOWN])
+
+
+def source_name_taken(organisation: Organisation, name: str) -> bool:
+    """Whether any source of the organisation is registered under the name."""
+    return Source.objects.filter(organisation=organisation, name=name).exists()
+
+
+def _managed(user: User) -> QuerySet[SourceConfiguration]:
+    return SourceConfiguration.objects.filter(corpus__in=managed_corpora(user)).select_related("source__organisation", "corpus")
+
+
 def _row(configuration: SourceConfiguration) -> SourceRow:
     source = configuration.source
     return SourceRow(
+        id=source.id,
         name=source.name,
         kind=configuration.kind,
         corpus=configuration.corpus.slug,

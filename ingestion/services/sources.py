@@ -113,13 +113,28 @@ def source_remove(*, actor: str, source: Source, withdraw: bool = False) -> int:
 
 
 @transaction.atomic
-def source_pause(*, actor: str, source: Source, paused: bool) -> None:
-    """Stop asking a source, or begin again; what is under way ends as it would. Documents stay as they are."""
-    SourceConfiguration.objects.filter(source=source).update(enabled=not paused, next_due_at=timezone.now())
+def source_pause(*, actor: str, source: Source, paused: bool) -> bool:
+    """Stop asking a source, or begin again; what is under way ends as it would. Documents stay as they are. False: it stood so."""
+    standing = SourceConfiguration.objects.filter(source=source, enabled=paused)
+    if not standing.update(enabled=not paused, next_due_at=timezone.now()):
+        return False
     audit_append(
         organisation=source.organisation, act="source.paused" if paused else "source.resumed", subject=str(source.id),
         actor=str(actor), body={"name": source.name},
     )  # fmt: skip
+    return True
+
+
+@transaction.atomic
+def source_ask_soon(*, actor: str, source: Source) -> bool:
+    """Let the source be asked at the next turn; False when it is paused or sends by itself."""
+    waiting = SourceConfiguration.objects.filter(source=source, enabled=True).exclude(kind=PUSH)
+    if not waiting.update(next_due_at=timezone.now()):
+        return False
+    audit_append(
+        organisation=source.organisation, act="source.asked", subject=str(source.id), actor=str(actor), body={"name": source.name}
+    )
+    return True
 
 
 def document_id_of(source: Source, external_id: str) -> str:

@@ -11,6 +11,8 @@ from django.core.files.uploadedfile import UploadedFile
 from ingestion.domain.ids import new_id
 from ingestion.models import Corpus, Document, Organisation
 from ingestion.selectors.console import corpus_slug_taken, document_choices, highest_page, unknown_names
+from ingestion.selectors.sources import source_name_taken
+from ingestion.services.sources import OWN_DOORS
 
 MAX_NAMES = 500
 NARROW = (("no", "Everyone whom the level above lets in"), ("yes", "Only the people and groups named here"))
@@ -65,6 +67,36 @@ class CorpusForm(ListForm):
         if corpus_slug_taken(self.organisation, slug):
             raise forms.ValidationError("A corpus has, or had, this short name. Choose another.")
         return slug
+
+
+class SourceForm(forms.Form):
+    """A program that is to send into one of the corpora given."""
+
+    name = forms.SlugField(max_length=60, label="Name", help_text="As events and the audit will name it: letters, digits, hyphens.")
+    corpus_id = forms.ChoiceField(label="Corpus")
+
+    def __init__(self, corpora: list[Corpus], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, label_suffix="", **kwargs)
+        self.corpora = {str(corpus.id): corpus for corpus in corpora}
+        self.fields["corpus_id"].choices = [(key, corpus.name) for key, corpus in self.corpora.items()]
+
+    @property
+    def corpus(self) -> Corpus:
+        return self.corpora[self.cleaned_data["corpus_id"]]
+
+    def clean(self) -> None:
+        """Names belong to the organisation: one that is taken, wherever, would change another's source."""
+        name = self.cleaned_data.get("name")
+        if name and "corpus_id" in self.cleaned_data and (name in OWN_DOORS or source_name_taken(self.corpus.organisation, name)):
+            self.add_error("name", "This name cannot be used. Choose another.")
+
+
+class TokenForm(forms.Form):
+    label = forms.CharField(max_length=100, label="Label", help_text="By which you will know it, and end it.")
+    days = forms.IntegerField(min_value=1, max_value=3650, initial=365, required=False, label="Days", help_text="Empty: until you end it.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, label_suffix="", **kwargs)
 
 
 class NarrowForm(ListForm):

@@ -26,7 +26,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import get_resolver
 from django.utils import timezone
 
-from ingestion.models import Corpus, Document, Job, OutboxEvent, Page, User
+from ingestion.models import Corpus, Document, Job, OutboxEvent, Page, Source, User
 from ingestion.selectors import evidence, schema
 from ingestion.views import pages as page_views
 from qa.models import Citation, Run
@@ -115,7 +115,7 @@ def ids_of_everything() -> dict[str, list[str]]:
     found = {
         "corpus_id": Corpus.objects, "document_id": Document.objects, "job_id": Job.objects, "run_id": Run.objects,
         "citation_id": Citation.objects, "event_id": OutboxEvent.objects.filter(topic="docmemo.documents"),
-        "page_id": Page.objects.filter(number__lte=3),
+        "source_id": Source.objects, "page_id": Page.objects.filter(number__lte=3),
     }  # fmt: skip
     return {name: [*sorted(str(i) for i in rows.values_list("id", flat=True)), ABSENT] for name, rows in found.items()}
 

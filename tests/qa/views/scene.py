@@ -10,10 +10,12 @@ from django.conf import LazySettings
 from django.core.cache import cache
 from django.test import Client
 
-from ingestion.models import Corpus, Document, Job, Page, Role, User
+from ingestion.models import Corpus, Document, Job, Page, Role, Source, User
+from ingestion.models.source import PUSH
 from ingestion.seams import load
 from ingestion.services.people import person_create, role_grant
 from ingestion.services.pipeline import pipeline_fingerprint
+from ingestion.services.sources import source_configure
 from qa.models import Citation, Run
 from qa.services.answering import run_execute
 from qa.services.questions import question_ask
@@ -58,6 +60,12 @@ class Scene:
     @property
     def job(self) -> Job:
         return Job.objects.filter(document=self.document).latest("created_at")
+
+    @property
+    def source(self) -> Source:
+        """A program's source of the corpus, registered when it is first asked for."""
+        known = Source.objects.filter(name="program", configuration__isnull=False).first()
+        return known or source_configure(actor="test", corpus=self.corpus, name="program", kind=PUSH).source
 
     def user(self, who: str) -> User:
         return {"owner": self.owner, "outsider": self.outsider}.get(who) or getattr(self.cast, who)

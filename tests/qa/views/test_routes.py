@@ -86,6 +86,15 @@ ROUTES: dict[str, Door] = {
     "console/jobs/<uuid:job_id>/<str:action>": Door(
         lambda s: f"/console/jobs/{s.job.id}/cancel", inside=MANAGERS, method="post", opens=302
     ),
+    "console/sources/": Door(lambda s: "/console/sources/", inside=(*MANAGERS, "outsider")),
+    "console/sources/new/": Door(lambda s: "/console/sources/new/", inside=(*MANAGERS, "outsider")),
+    "console/sources/<uuid:source_id>/": Door(lambda s: f"/console/sources/{s.source.id}/", inside=MANAGERS),
+    "console/sources/<uuid:source_id>/tokens": Door(
+        lambda s: f"/console/sources/{s.source.id}/tokens", inside=MANAGERS, method="post", data={"label": "a"}
+    ),
+    "console/sources/<uuid:source_id>/<str:action>": Door(
+        lambda s: f"/console/sources/{s.source.id}/pause", inside=MANAGERS, method="post", opens=302
+    ),
     "recall/<uuid:document_id>/": Door(lambda s: f"/recall/{s.document.id}/", inside=(*MANAGERS, "auditor")),
     # the audit
     "audit/": Door(lambda s: "/audit/", inside=("auditor", "outsider")),
