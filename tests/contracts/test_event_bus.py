@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from docmemo_site.embedded import kafka, services
+from docmemo_site.embedded.home import Home
 from docmemo_site.settings import env
 from ingestion.seams.event_bus import BusUnavailable, EventBus, Message
 from ingestion.seams.event_bus.kafka import KafkaBus
@@ -77,6 +79,12 @@ def topic(bus: EventBus) -> str:
     return name
 
 
+def _publish(bus: EventBus, messages: list[Message]) -> None:
+    publisher = bus.publisher()
+    publisher.publish(messages)
+    publisher.close()
+
+
 def _drain(subscription, count: int, seconds: float = 30.0) -> list[Message]:
     found: list[Message] = []
     deadline = time.monotonic() + seconds
@@ -114,6 +122,32 @@ def test_a_group_goes_on_where_it_committed(bus: EventBus, topic: str) -> None:
     assert [int(m.value) for m in _drain(third, 3)] == [5, 6, 7]
     third.close()
     publisher.close()
+
+
+@pytest.mark.parametrize("seconds", [0.3, 5.0], ids=["before it had joined", "before it heard of the other"])
+def test_a_leader_that_goes_while_another_joins_holds_nobody_up(bus: EventBus, topic: str, seconds: float) -> None:
+    _publish(bus, [Message(topic, b"k%d" % n, b"") for n in range(9)])
+    leader = bus.subscribe(f"g-{topic}", [topic])
+    _drain(leader, 10, seconds)
+    other = bus.subscribe(f"g-{topic}", [topic])
+    _drain(other, 10, 0.5)
+    leader.close()
+    assert len(_drain(other, 9, 60)) == 9
+    other.close()
+
+
+def test_a_broker_that_forgot_everything_is_read_from_its_start(embedded_home: Home, kafka_broker: str) -> None:
+    bus, topic = KafkaBus([kafka_broker]), f"t-{uuid.uuid4().hex[:8]}"
+    bus.ensure_topics({topic: 1})
+    subscription = bus.subscribe(f"g-{topic}", [topic])
+    _publish(bus, [Message(topic, b"k", b"%d" % n) for n in range(5)])
+    assert [m.value for m in _drain(subscription, 5, 60)] == [b"0", b"1", b"2", b"3", b"4"]
+    kafka.stop(embedded_home)
+    services.start(embedded_home, [kafka.NAME])
+    bus.ensure_topics({topic: 1})
+    _publish(bus, [Message(topic, b"k", b"again")])
+    assert [m.value for m in _drain(subscription, 1, 60)] == [b"again"]
+    subscription.close()
 
 
 def test_everything_of_a_topic_can_be_read_again(bus: EventBus, topic: str) -> None:

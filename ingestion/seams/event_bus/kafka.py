@@ -14,6 +14,8 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 from ingestion.seams.event_bus import BusUnavailable, Message
 
 MAX_MESSAGE_BYTES = 2_000_000
+COMMIT_SECONDS = 20  # a commit to a broker that died is given up after it; what it was for is read again
+CLOSE_SECONDS = 5
 
 
 class KafkaBus:
@@ -159,12 +161,18 @@ class KafkaSubscription:
 
     def commit(self) -> None:
         try:
-            self.consumer.commit()
+            self.consumer.commit(timeout_ms=COMMIT_SECONDS * 1000)
         except KafkaError as error:
             raise BusUnavailable(str(error)) from error
 
     def close(self) -> None:
-        self.consumer.close(autocommit=False)
+        """Go without a goodbye: the broker misses this member after the session's time, as it does one that was killed.
+
+        A broker that is told of a leader's leave while others join may wait for that leader for ever, and all of them stand still;
+        the embedded one does. kafka-python has no setting for it: a member that forgot its membership sends no LeaveGroup.
+        """
+        self.consumer._coordinator.reset_generation()
+        self.consumer.close(autocommit=False, timeout_ms=CLOSE_SECONDS * 1000)
 
 
 class _PauseKept(ConsumerRebalanceListener):
