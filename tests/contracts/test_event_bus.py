@@ -94,9 +94,7 @@ def _drain(subscription, count: int, seconds: float = 30.0) -> list[Message]:
 
 
 def test_messages_of_a_key_arrive_in_order(bus: EventBus, topic: str) -> None:
-    publisher = bus.publisher()
-    publisher.publish([Message(topic, b"key-%d" % (n % 3), b"%d" % n, {"h": b"v"}) for n in range(30)])
-    publisher.close()
+    _publish(bus, [Message(topic, b"key-%d" % (n % 3), b"%d" % n, {"h": b"v"}) for n in range(30)])
     subscription = bus.subscribe(f"g-{topic}", [topic])
     found = _drain(subscription, 30)
     subscription.close()
@@ -152,9 +150,7 @@ def test_a_broker_that_forgot_everything_is_read_from_its_start(embedded_home: H
 
 def test_everything_of_a_topic_can_be_read_again(bus: EventBus, topic: str) -> None:
     assert list(bus.read_all(topic)) == []
-    publisher = bus.publisher()
-    publisher.publish([Message(topic, b"%d" % n, b"%d" % n) for n in range(10)])
-    publisher.close()
+    _publish(bus, [Message(topic, b"%d" % n, b"%d" % n) for n in range(10)])
     assert sorted(int(m.value) for m in bus.read_all(topic)) == list(range(10))
 
 
