@@ -13,6 +13,10 @@ from docmemo_site.embedded.state import Services, is_free, load_or_create, move_
 NAMES = (postgres.NAME, valkey.NAME, kafka.NAME)
 
 
+# A process is gone a moment before the kernel has closed its sockets: its own port is not yet a stranger's.
+PORT_SECONDS = 3.0
+
+
 def running(home: Home, services: Services, name: str) -> process.ProcessRecord | None:
     """The process of the service `name`, if it runs."""
     if name == postgres.NAME:
@@ -33,7 +37,7 @@ def start(home: Home, wanted: Collection[str] = NAMES, *, move: bool = True) -> 
     for name in NAMES:
         if name not in wanted:
             continue
-        if running(home, services, name) is None and not is_free(services.port(name)):
+        if running(home, services, name) is None and not _comes_free(services.port(name)):
             if not move:
                 raise StartFailed(f"Port {services.port(name)} of {name} is taken by another program.")
             services = move_port(home, name)
@@ -44,6 +48,10 @@ def start(home: Home, wanted: Collection[str] = NAMES, *, move: bool = True) -> 
         else:
             kafka.start(home, services)
     return services
+
+
+def _comes_free(port: int) -> bool:
+    return process.wait_until(lambda: is_free(port), seconds=PORT_SECONDS)
 
 
 def stop(home: Home) -> bool:

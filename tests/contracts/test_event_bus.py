@@ -141,7 +141,7 @@ def test_a_broker_that_forgot_everything_is_read_from_its_start(embedded_home: H
     _publish(bus, [Message(topic, b"k", b"%d" % n) for n in range(5)])
     assert [m.value for m in _drain(subscription, 5, 60)] == [b"0", b"1", b"2", b"3", b"4"]
     kafka.stop(embedded_home)
-    services.start(embedded_home, [kafka.NAME])
+    assert services.start(embedded_home, [kafka.NAME]).kafka_address == kafka_broker
     bus.ensure_topics({topic: 1})
     _publish(bus, [Message(topic, b"k", b"again")])
     assert [m.value for m in _drain(subscription, 1, 60)] == [b"again"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import sys
 
 import psycopg
@@ -108,6 +109,16 @@ def test_a_taken_port_is_given_up(own_home: Home, name: str) -> None:
         assert services.running(own_home, after, name) is not None
     others = [other for other in services.NAMES if other != name]
     assert [after.port(other) for other in others] == [before.port(other) for other in others]
+
+
+def test_a_port_that_is_still_closing_is_waited_for(own_home: Home) -> None:
+    before = load(own_home)
+    assert before is not None
+    closing = socket.socket()
+    closing.bind((HOST, before.kafka_port))
+    closing.listen()
+    threading.Timer(0.5, closing.close).start()
+    assert services.start(own_home, ["kafka"], move=False) == before
 
 
 def test_lost_passwords_are_told_at_once(own_home: Home) -> None:
