@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 import sys
+import threading
 
 import psycopg
 import pytest
