@@ -6,9 +6,13 @@ many events wait, the subscription pauses until there is room: the backlog stays
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import threading
+import time
 
+from django.conf import settings
 from django.db import DatabaseError
 
 from ingestion.domain.events import INTAKE_TOPICS
@@ -17,7 +21,9 @@ from ingestion.models import InboxEvent
 from ingestion.seams import load
 from ingestion.seams.event_bus import EventBus, Subscription
 from ingestion.services.events import event_apply, event_receive
+from ingestion.services.heartbeats import worker_left, worker_seen
 from workers.loop import repeat, stop_on_signals
+from workers.losses import process_name
 from workers.relay import TOPICS
 
 logger = logging.getLogger(__name__)
@@ -35,6 +41,8 @@ class Intake:
         self.full, self.room = full, room
         self.paused = False
         self.subscription: Subscription | None = None
+        self.name = f"consumer@{process_name(os.getpid())}"
+        self.said = float("-inf")
 
     def step(self) -> bool:
         """Take in one batch: inbox rows first, then the offsets."""
@@ -43,6 +51,7 @@ class Intake:
                 self.bus.ensure_topics(TOPICS)
                 self.subscription = self.bus.subscribe(GROUP, INTAKE_TOPICS)
                 self.paused = False
+            self._say(self.subscription)
             self._hold_back(self.subscription)
             messages = self.subscription.poll(seconds=0.5, limit=BATCH)
             for message in messages:
@@ -53,6 +62,12 @@ class Intake:
             self.close()
             raise
         return bool(messages)
+
+    def _say(self, subscription: Subscription) -> None:
+        """Now and then: this consumer is there, and so much waits for it in the broker."""
+        if time.monotonic() >= self.said + settings.WORK["HEARTBEAT_SECONDS"]:
+            worker_seen(name=self.name, queues=[], processes=1, lag=subscription.lag())
+            self.said = time.monotonic()
 
     def _hold_back(self, subscription: Subscription) -> None:
         waiting = InboxEvent.objects.filter(state=InboxState.RECEIVED)[: self.full].count()
@@ -89,4 +104,6 @@ def main() -> None:
     intake = Intake(load("event_bus"))
     repeat("the consumer", intake.step, stop, idle_seconds=0.05)
     intake.close()
+    with contextlib.suppress(DatabaseError):  # its silence will tell
+        worker_left(name=intake.name)
     applier.join(timeout=30)

@@ -17,6 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from ingestion.domain.errors import DOCUMENT_FAILURES
 from ingestion.domain.lifecycle import InboxState, JobState, StageState
 from ingestion.models import DeadLetter, InboxEvent, Job, OutboxEvent, StageRun
+from ingestion.selectors.queues import intake_lag
 from ingestion.stages import PIPELINE
 from qa.models import Run, RunState
 from qa.selectors.queue import all_queues
@@ -108,6 +109,9 @@ def _events() -> Iterator[Metric]:
     yield from _backlog("outbox", "Events that are not yet published.", OutboxEvent.objects.filter(published_at__isnull=True), "created_at")
     unsettled = InboxEvent.objects.filter(state__in=[InboxState.RECEIVED, InboxState.WAITING])
     yield from _backlog("inbox", "Events that arrived and are not yet settled.", unsettled, "received_at")
+    consumers, lag = intake_lag()
+    yield GaugeMetricFamily("docmemo_intake_consumers", "Consumers of events heard of lately.", value=consumers)
+    yield GaugeMetricFamily("docmemo_intake_lag", "Messages that wait for them in the broker.", value=lag)
     yield GaugeMetricFamily("docmemo_dead_letters", "Messages that could not be taken in.", value=DeadLetter.objects.count())
 
 

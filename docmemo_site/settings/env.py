@@ -113,6 +113,14 @@ def supervised() -> bool:
     return bool(os.environ.get("DOCMEMO_SUPERVISED", ""))
 
 
+def first_of_its_test_worker() -> bool:
+    """Whether this process is a worker of a test run that is spread over several; its children are not."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    first = worker != os.environ.get("PYTEST_HOME_OF", "")
+    os.environ["PYTEST_HOME_OF"] = worker
+    return first
+
+
 def already_restarted() -> bool:
     """Whether this process has started itself anew once because addresses moved."""
     return os.environ.get("DOCMEMO_RESTARTED") == "1"

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from docmemo_site.settings import env
 
-_given = env.folder("DOCMEMO_TEST_HOME")
+# Workers of a run that is spread over several share nothing, so none takes the home of the run that started it.
+_given = None if env.first_of_its_test_worker() else env.folder("DOCMEMO_TEST_HOME")
 if _given is None:
     _home = Path(tempfile.mkdtemp(prefix="docmemo-test-"))
     env.share_with_children("DOCMEMO_TEST_HOME", str(_home))

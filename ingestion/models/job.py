@@ -86,5 +86,6 @@ class WorkerHeartbeat(models.Model):
     name = models.CharField(primary_key=True, max_length=200)
     queues = ArrayField(models.CharField(max_length=16))
     processes = models.PositiveSmallIntegerField(default=1)
+    lag = models.BigIntegerField(null=True, default=None)  # of a consumer: messages that wait for it in the broker
     started_at = models.DateTimeField()
     seen_at = models.DateTimeField()

@@ -76,6 +76,12 @@ def queue_has_listener(queue: str) -> bool:
     return _fresh().filter(queues__contains=[queue]).exists()
 
 
+def intake_lag() -> tuple[int, int]:
+    """(consumers of events heard of lately, messages that wait for them in the broker)."""
+    lags = list(_fresh().filter(lag__isnull=False).values_list("lag", flat=True))
+    return len(lags), sum(lags)
+
+
 def _fresh() -> QuerySet[WorkerHeartbeat]:
     return WorkerHeartbeat.objects.filter(seen_at__gt=Now() - timedelta(seconds=settings.WORK["SILENT_AFTER_SECONDS"]))
 

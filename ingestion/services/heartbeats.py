@@ -12,9 +12,9 @@ from ingestion.models import WorkerHeartbeat
 FORGOTTEN_AFTER = timedelta(hours=1)
 
 
-def worker_seen(*, name: str, queues: Sequence[str], processes: int) -> None:
-    """The worker listens to these queues now, by the clock of the database."""
-    seen = {"queues": list(queues), "processes": processes, "seen_at": Now()}
+def worker_seen(*, name: str, queues: Sequence[str], processes: int, lag: int | None = None) -> None:
+    """The worker listens to these queues now, by the clock of the database; a consumer of events says its lag instead of queues."""
+    seen = {"queues": list(queues), "processes": processes, "lag": lag, "seen_at": Now()}
     WorkerHeartbeat.objects.update_or_create(name=name[:200], defaults=seen, create_defaults={**seen, "started_at": Now()})
 
 

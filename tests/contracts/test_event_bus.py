@@ -105,6 +105,13 @@ def test_messages_of_a_key_arrive_in_order(bus: EventBus, topic: str) -> None:
     assert found[0].headers == {"h": b"v"} and found[0].offset >= 0
 
 
+def test_what_was_read_is_not_read_again_while_nothing_comes(bus: EventBus, topic: str) -> None:
+    _publish(bus, [Message(topic, b"k", b"%d" % n) for n in range(9)])  # one batch
+    subscription = bus.subscribe(f"g-{topic}", [topic])
+    assert len(_drain(subscription, 10, 12)) == 9
+    subscription.close()
+
+
 def test_a_group_goes_on_where_it_committed(bus: EventBus, topic: str) -> None:
     publisher = bus.publisher()
     publisher.publish([Message(topic, b"k", b"%d" % n) for n in range(5)])
@@ -157,6 +164,20 @@ def test_everything_of_a_topic_can_be_read_again(bus: EventBus, topic: str) -> N
 def test_a_broker_that_is_away_is_said_to_be() -> None:
     with pytest.raises(BusUnavailable):
         KafkaBus([f"127.0.0.1:{_free_port()}"], seconds=2.0).ensure_topics({"t": 1})
+
+
+def test_what_waits_for_a_subscription_is_counted_also_while_it_pauses(bus: EventBus, topic: str) -> None:
+    _publish(bus, [Message(topic, b"k", b"%d" % n) for n in range(9)])
+    subscription = bus.subscribe(f"g-{topic}", [topic])
+    assert subscription.lag() == 0  # nothing is assigned yet
+    found: list[Message] = []
+    while not found:
+        found = subscription.poll(seconds=0.5, limit=4)
+    assert subscription.lag() == 9 - len(found) > 0
+    subscription.pause()
+    _publish(bus, [Message(topic, b"k", b"later")])
+    assert subscription.lag() == 10 - len(found)
+    subscription.close()
 
 
 def test_a_paused_subscription_gets_nothing_until_it_goes_on(bus: EventBus, topic: str) -> None:

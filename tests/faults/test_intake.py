@@ -10,12 +10,14 @@ import uuid
 from collections import Counter
 
 import pytest
+from django.conf import LazySettings
 from django.db import OperationalError, connections, transaction
 
 from ingestion.domain.events import DOCUMENTS_TOPIC
 from ingestion.models import AuditEntry, DeadLetter, Document, InboxEvent, Job, OutboxEvent, Source
 from ingestion.seams.event_bus import Message
 from ingestion.seams.event_bus.kafka import KafkaBus
+from ingestion.selectors.queues import intake_lag, queue_rows, statements
 from ingestion.services.documents import document_submit
 from ingestion.services.events import event_apply, event_receive
 from tests.ingestion.fakes import Workbench
@@ -53,6 +55,9 @@ class ListBus:
     def resume(self) -> None:
         self.paused = False
 
+    def lag(self) -> int:
+        return len(self.log) - self.read
+
     def close(self) -> None:
         self.closed = True
 
@@ -82,6 +87,16 @@ def test_the_poll_loop_keeps_and_commits_and_does_no_work(bench: Workbench, sour
     assert Intake(bus).step()
     assert bus.committed == 3 and set(InboxEvent.objects.values_list("state", flat=True)) == {"received"} and not Job.objects.exists()
     assert apply_received() and Job.objects.count() == 3
+
+
+def test_a_consumer_says_that_it_is_there_and_what_waits_for_it(bench: Workbench, source: Source, settings: LazySettings) -> None:
+    settings.WORK = {**settings.WORK, "HEARTBEAT_SECONDS": 0.0}
+    intake = Intake(ListBus(events(120)))
+    assert intake_lag() == (0, 0)
+    for left in (120, 70, 20, 0):
+        intake.step()
+        assert intake_lag() == (1, left)
+    assert not statements() and {row.workers for row in queue_rows()} == {0}  # it listens to no queue of Celery's
 
 
 def test_a_backlog_is_bounded_and_goes_on_when_there_is_room(bench: Workbench, source: Source) -> None:

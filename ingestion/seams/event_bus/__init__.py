@@ -39,6 +39,9 @@ class Subscription(Protocol):
 
     def resume(self) -> None: ...
 
+    def lag(self) -> int:
+        """How many messages of its partitions have not been polled yet. Raises `BusUnavailable`."""
+
     def close(self) -> None: ...
 
 

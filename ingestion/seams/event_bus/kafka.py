@@ -139,13 +139,26 @@ class KafkaSubscription:
         self.paused = False
         self.consumer.resume(*self.consumer.paused())
 
+    def lag(self) -> int:
+        try:
+            return sum(max(0, end - self.consumer.position(part)) for part, end in self._ends().items())
+        except KafkaError as error:
+            raise BusUnavailable(str(error)) from error
+
+    def _ends(self) -> dict[TopicPartition, int]:
+        """Where each partition ends: what the last fetch said, or the broker says now, whichever is more.
+
+        The embedded broker, asked, counts only the first message of the last batch.
+        """
+        asked = self.consumer.end_offsets(list(self.consumer.assignment()))
+        return {part: max(end, self.consumer.highwater(part) or 0) for part, end in asked.items()}
+
     def _rewind_if_forgotten(self) -> None:
         """Read from the start where the broker holds less than was read: it forgot everything, and counts from nothing again."""
         if time.monotonic() < self.looked_at + 5 or not self.consumer.assignment():
             return
         self.looked_at = time.monotonic()
-        ends = self.consumer.end_offsets(list(self.consumer.assignment()))
-        ahead = [part for part, end in ends.items() if self.consumer.position(part) > end]
+        ahead = [part for part, end in self._ends().items() if self.consumer.position(part) > end]
         if ahead:
             self.consumer.seek_to_beginning(*ahead)
 
