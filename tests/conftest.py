@@ -25,6 +25,10 @@ from docmemo_site.settings import env
 KEPT_TABLES = frozenset({"django_migrations", "django_content_type", "auth_permission"})
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--interleavings", type=int, default=100, metavar="N", help="races to draw in tests/access/test_races.py (default 100)")
+
+
 def pytest_configure() -> None:
     """Told to end, a run ends as with Ctrl-C: its services stop and its home goes."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
