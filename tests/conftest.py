@@ -26,7 +26,7 @@ KEPT_TABLES = frozenset({"django_migrations", "django_content_type", "auth_permi
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--interleavings", type=int, default=100, metavar="N", help="races to draw in tests/access/test_races.py (default 100)")
+    parser.addoption("--interleavings", type=int, default=100, metavar="N", help="how many races the tests of access draw (default 100)")
 
 
 def pytest_configure() -> None:
