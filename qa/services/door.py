@@ -29,7 +29,8 @@ class RunDoor:
 
     def asker(self) -> Asker:
         """The asker with the tags that he carries now."""
-        return asker_for(User.objects.using(evidence.ALIAS).get(id=self._user.id), evidence.ALIAS)
+        people = User.objects.using(evidence.ALIAS).only("id", "username", "organisation_id")  # all that the reader may read
+        return asker_for(people.get(id=self._user.id), evidence.ALIAS)
 
     def scope(self) -> Scope:
         if self._scope is None:

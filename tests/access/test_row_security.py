@@ -90,10 +90,22 @@ def test_the_reader_may_select_only_what_questions_need(bench: Workbench) -> Non
     ours = {model._meta.db_table for model in apps.get_models() if model._meta.app_label in ("ingestion", "qa")}
     people_and_places = {
         "ingestion_corpus", "ingestion_corpusepoch", "ingestion_embeddingspace", "ingestion_membership", "ingestion_organisation",
-        "ingestion_principal", "ingestion_roleassignment", "ingestion_user",
+        "ingestion_principal", "ingestion_roleassignment",
     }  # fmt: skip
-    assert readable & ours <= people_and_places | {"ingestion_user_groups", "ingestion_user_user_permissions"}
+    assert readable & ours <= people_and_places
     assert "django_session" not in readable
+
+
+def test_the_reader_knows_who_a_person_is_and_no_password(bench: Workbench) -> None:
+    columns = query(
+        "select attname from pg_attribute where attrelid = 'ingestion_user'::regclass and attnum > 0 and not attisdropped"
+        " and has_column_privilege('ingestion_user'::regclass, attnum, 'select')"
+    )
+    assert {name for (name,) in columns} == {"id", "username", "is_active", "organisation_id"}
+    for hidden in ("password", "is_superuser", "*"):
+        with pytest.raises(DatabaseError, match="permission denied"):
+            query(f"select {hidden} from ingestion_user")
+        connections[ALIAS].close()
 
 
 def test_the_reader_is_neither_owner_nor_superuser_and_has_only_restricted_policies(bench: Workbench) -> None:
