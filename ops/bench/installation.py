@@ -56,9 +56,10 @@ def book_of(pages: int, target: Path, first_seed: int = 1) -> Path:
             made = Path(folder, str(seed))
             subprocess.run([sys.executable, str(SAMPLE), "--seed", str(seed), "--output", str(made)], check=True, stdout=subprocess.DEVNULL)
             for name in BOOKS:
-                with pdfium.PdfDocument(made / name) as part:
-                    left = pages - len(book)
-                    book.import_pages(part, list(range(min(left, len(part)))))
+                wanted = pages - len(book)
+                if wanted > 0:  # no page named would be all of them
+                    with pdfium.PdfDocument(made / name) as part:
+                        book.import_pages(part, list(range(min(wanted, len(part)))))
             seed += 1
         book.save(str(target))
     return target
