@@ -21,6 +21,8 @@ from docmemo_site.embedded.home import Home
 from docmemo_site.embedded.state import Services
 from docmemo_site.settings import env
 
+# These take minutes, so a run that is spread over processes begins with them.
+LONGEST = ("journeys/test_odd.py", "faults/test_drill.py", "journeys/test_line.py", "journeys/test_evaluation.py", "journeys/test_site.py")
 # Filled by migrations, needed by every later test.
 KEPT_TABLES = frozenset({"django_migrations", "django_content_type", "auth_permission"})
 
@@ -32,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     """Told to end, a run ends as with Ctrl-C: its services stop and its home goes."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get("/".join(item.path.parts[-2:]), len(place)))
 
 
 @pytest.fixture(scope="session")
