@@ -129,6 +129,9 @@ class OneMessage:
     def commit(self) -> None:
         self.commits += 1
 
+    def lag(self) -> int:
+        return 0 if self.commits else 1
+
     def close(self) -> None:
         return
 
