@@ -35,15 +35,16 @@ class Installation:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DOCMEMO_", "DJANGO_", "DATABASE_", "CELERY_", "KAFKA_"))}
         return {**kept, "DOCMEMO_HOME": str(self.home), "DO_NOT_TRACK": "1"}
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """A command on its way."""
+    def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
+        """A command on its way; `settings` are variables of its environment."""
         return subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), *arguments],
-            cwd=ROOT, env=self.environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            cwd=ROOT, env={**self.environment, **settings}, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def run(self, *arguments: str, seconds: float = 900) -> Done:
+    def run(self, *arguments: str, seconds: float = 900, **settings: str) -> Done:
         """A command to its end."""
-        process = self.start(*arguments)
+        process = self.start(*arguments, **settings)
         output, errors = process.communicate(timeout=seconds)
         return Done(process.returncode, output, errors)

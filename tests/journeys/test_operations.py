@@ -44,13 +44,10 @@ def test_a_new_secret_key_signs_and_the_former_verifies_until_it_is_dropped(quic
     assert _answers(quickstarted, question)
 
 
-def test_retention_takes_nothing_of_what_is_new_and_says_what_it_looked_at(
-    quickstarted: Installation, question: dict, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for what in ("SUPERSEDED_BUILDS", "STAGE_RUNS", "EVENTS", "QUESTIONS"):
-        monkeypatch.setenv(f"DOCMEMO_KEEP_{what}_DAYS", "30")
-    dry = quickstarted.run("retention", "--dry-run", "--json")
-    real = quickstarted.run("retention", "--json")
+def test_retention_takes_nothing_of_what_is_new_and_says_what_it_looked_at(quickstarted: Installation, question: dict) -> None:
+    days = {f"DOCMEMO_KEEP_{what}_DAYS": "30" for what in ("SUPERSEDED_BUILDS", "STAGE_RUNS", "EVENTS", "QUESTIONS")}
+    dry = quickstarted.run("retention", "--dry-run", "--json", **days)
+    real = quickstarted.run("retention", "--json", **days)
     assert dry.code == real.code == 0 and dry.value["dry_run"] and not real.value["dry_run"]
     gone = {kind["kind"]: kind["gone"] for kind in real.value["kinds"]}
     kept = ("questions", "superseded_builds", "stage_runs", "inbox", "outbox")
